@@ -3,36 +3,25 @@
 #include <dlfcn.h>
 #include <lagwatch/c.h>
 #include <link.h>
-#include <sys/mman.h>
-#include <unistd.h>
 
 #include <string>
 #include <string_view>
 #include <vector>
 
-#include "base/owned_fd.h"
 #include "base/process/loader_walk.h"
 #include "sdk/c_guarded.h"
-#include "sdk/probe/process_probes.h"
+#include "sdk/probe/forbidden_mark.h"
 
 namespace {
 
-// By the mapping's name a library that is loaded later sees that probes are forbidden. A page without access
-// costs no memory, and children inherit it.
-bool MakeMark() {
-  constexpr size_t kPageBytes = 4096;
-  const lagwatch::base::OwnedFd file(memfd_create(lagwatch::sdk::kForbiddenMark, MFD_CLOEXEC));
-  return file && ftruncate(file.get(), kPageBytes) == 0 &&
-         mmap(nullptr, kPageBytes, PROT_NONE, MAP_SHARED, file.get(), 0) != MAP_FAILED;
-}
-
-// The names under which the library of `lagwatch run` and `lagwatch probe` may be loaded: its own, or that of a file
-// in memory.
+// The names under which the library of `lagwatch run` and `lagwatch probe` may be loaded: its own, or that of
+// a file in memory.
 std::vector<std::string> ProbingLibraries() {
   std::vector<std::string> names;
   const auto add = [](dl_phdr_info* info, size_t, void* context) {
     const std::string_view name = info->dlpi_name == nullptr ? "" : info->dlpi_name;
-    if (name.find("liblagwatch-preload") != std::string_view::npos || name.starts_with("/proc/self/fd/"))
+    if (name.find("liblagwatch-preload") != std::string_view::npos ||
+        name.find("liblagwatch_jvm") != std::string_view::npos || name.starts_with("/proc/self/fd/"))
       static_cast<std::vector<std::string>*>(context)->emplace_back(name);
     return 0;
   };
@@ -55,7 +44,7 @@ extern "C" {
 
 int lw_forbid_probes(void) noexcept {
   return lagwatch::sdk::Guarded(0, [] {
-    const bool is_marked = MakeMark();
+    const bool is_marked = lagwatch::sdk::MakeForbiddenMark();
     TellLibraries();
     return is_marked ? 1 : 0;
   });

@@ -39,7 +39,7 @@ LAYERS = {
     "sdk/android": ["sdk/include"],
     "sdk/apple": ["sdk/include"],
     "sdk/include": [],
-    "sdk/jvm": ["sdk/include"],
+    "sdk/jvm": ["base", "probe", "sdk/include", "sdk/probe", "trace"],
     "sdk/node": ["sdk/adapters", "sdk/include"],
     "sdk/python": ["sdk/adapters", "sdk/include"],
     "collector": ["report/config", "report/format", "report/seal", "report/sentry/dsn.h", "trace/export", "trace/format",

@@ -13,6 +13,8 @@
 
 #include "sdk/jvm/agent_options.h"
 #include "sdk/jvm/loop_threads.h"
+#include "sdk/jvm/probes/java_probes.h"
+#include "sdk/probe/process_probes.h"
 
 namespace lagwatch::sdk::jvm {
 namespace {
@@ -99,6 +101,9 @@ jint Load(JavaVM* vm, const char* text) {
     if (options->is_strict) return JNI_ERR;
   }
   if (!options->watches_children) LeaveEnvironment();
+  if (options->forbids_probes && lw_forbid_probes() == 0) Say("probes are not forbidden: there is no memory");
+  TakeProbeCapabilities(vm, /*is_at_start=*/true);  // refused: `lagwatch probe` says so
+  if (!options->is_watched) return JNI_OK;
   if (vm->GetEnv(reinterpret_cast<void**>(&g_tools), JVMTI_VERSION_9) != JNI_OK) {
     Say(std::string(kNoToolInterface) + ": it runs unwatched");
     return JNI_OK;
@@ -124,6 +129,7 @@ std::string WatchRunningJvm(JavaVM* vm) {
 }
 
 std::string Attach(JavaVM* vm, AgentOptions* options) {
+  if (options->opens_probes) return OpenJavaProbes(vm, options->probe_directory);
   if (options->is_stop) {
     constexpr uint32_t kFlushTimeoutMs = 1000;
     if (lw_why_off()[0] != '\0') return "the JVM is not watched";
@@ -183,6 +189,10 @@ JNIEXPORT jint JNICALL Agent_OnAttach(JavaVM* vm, char* options, void*) {
 
 JNIEXPORT void JNICALL Agent_OnUnload(JavaVM*) {
   constexpr uint32_t kFlushTimeoutMs = 1000;
+  lagwatch::sdk::FlushProbes();
   lw_stop(kFlushTimeoutMs);
 }
+
+// Called by lw_forbid_probes() of the program's own library.
+JNIEXPORT void lagwatch_forbid_probes() { lagwatch::sdk::ForbidProbes(); }
 }

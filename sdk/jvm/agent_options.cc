@@ -28,6 +28,13 @@ std::string ParseAgentOptions(const char* text, AgentOptions* options) {
       options->watches_children = texts[i + 1] != "0";
     } else if (texts[i] == "stop") {
       options->is_stop = texts[i + 1] != "0";
+    } else if (texts[i] == "probes") {
+      options->opens_probes = true;
+      options->probe_directory = texts[i + 1];
+    } else if (texts[i] == "no_probes") {
+      options->forbids_probes = texts[i + 1] != "0";
+    } else if (texts[i] == "watched") {
+      options->is_watched = texts[i + 1] != "0";
     } else if (texts[i] == "answer") {
       options->answer_file = texts[i + 1];
     } else if (lw_options_set(&options->options, texts[i].c_str(), texts[i + 1].c_str()) == 0 &&

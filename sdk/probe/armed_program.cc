@@ -57,8 +57,12 @@ SiteState* ArmedProgram::StateFor(const ProbeSiteAt& site, const trace::ProbeHan
     return nullptr;
   }
   const probe::VerifiedProbe& of = program_.probes()[site.probe];
-  *handlers = HandlersFor(site.role, of, &result->text);
-  if (*handlers == nullptr) return nullptr;
+  if (of.place().is_java != (site.role == SiteRole::kJavaMethod)) {
+    result->text = "it is not of this place";
+    return nullptr;
+  }
+  if (handlers != nullptr) *handlers = HandlersFor(site.role, of, &result->text);
+  if (handlers != nullptr && *handlers == nullptr) return nullptr;
   SiteState& state = sites_.emplace_back();
   state.probe = &of;
   state.state = state_.get();
@@ -70,17 +74,19 @@ SiteState* ArmedProgram::StateFor(const ProbeSiteAt& site, const trace::ProbeHan
   return &state;
 }
 
-std::vector<SiteResult> ArmedProgram::Arm(trace::FunctionProber* prober) {
+std::vector<SiteResult> ArmedProgram::Arm(trace::FunctionProber* prober, JavaProber* java) {
   LoadedFiles files;
   std::vector<SiteResult> results(question_.sites.size());
   std::vector<size_t> order(results.size());
   std::iota(order.begin(), order.end(), size_t{0});
+  std::erase_if(order, [&](size_t i) { return question_.sites[i].role == SiteRole::kJavaMethod; });
   // A lock that is taken before its end can be seen would count as held.
   const auto rest = std::ranges::stable_partition(
       order, [&](size_t i) { return question_.sites[i].role == SiteRole::kUnlock; });
   is_active_.store(true);
   ArmSites(prober, {order.begin(), rest.begin()}, &files, &results);
   ArmSites(prober, {rest.begin(), rest.end()}, &files, &results);
+  ArmJavaSites(java, &results);
   return results;
 }
 
@@ -119,10 +125,38 @@ void ArmedProgram::ArmSites(trace::FunctionProber* prober, const std::vector<siz
   }
 }
 
-void ArmedProgram::Disarm(trace::FunctionProber* prober) {
+void ArmedProgram::ArmJavaSites(JavaProber* java, std::vector<SiteResult>* results) {
+  std::vector<size_t> places;  // of the Java sites, among all
+  for (size_t i = 0; i < results->size(); ++i) {
+    const ProbeSiteAt& site = question_.sites[i];
+    if (site.role != SiteRole::kJavaMethod) continue;
+    SiteResult& result = (*results)[i];
+    if (java == nullptr) {
+      result.text =
+          "the library for native functions serves this JVM's probes: end its scripts, and ask again a "
+          "minute later";
+      continue;
+    }
+    const SiteState* state = StateFor(site, nullptr, &result);
+    if (state == nullptr) continue;
+    java_sites_.push_back(state);
+    places.push_back(i);
+  }
+  if (places.empty()) return;
+  std::vector<SiteResult> armed = java->Arm(java_sites_);
+  for (size_t i = 0; i < armed.size(); ++i) {
+    armed_java_methods_ += armed[i].is_armed ? armed[i].functions : 0;
+    (*results)[places[i]] = std::move(armed[i]);
+  }
+}
+
+void ArmedProgram::Disarm(trace::FunctionProber* prober, JavaProber* java) {
   is_active_.store(false);
   prober->Disarm(ids_);
   ids_.clear();
+  if (!java_sites_.empty()) java->Disarm(java_sites_);
+  java_sites_.clear();
+  armed_java_methods_ = 0;
   timers_.clear();
   question_ = {};
   // A thread may still be in a handler: the addresses stay, as pages of zeros.

@@ -18,6 +18,7 @@
 #include "probe/run/probe_state.h"
 #include "probe/verify/verified.h"
 #include "sdk/probe/held_locks.h"
+#include "sdk/probe/java_prober.h"
 #include "sdk/probe/probe_messages.h"
 #include "sdk/probe/site_handlers.h"
 #include "trace/instrument/probes/function_prober.h"
@@ -36,9 +37,9 @@ class ArmedProgram {
                                                             const ProbeTicks& ticks);
 
   // Puts its probes on the functions, which are looked up among the loaded files by build id and checked to
-  // begin there. One result a site.
-  std::vector<SiteResult> Arm(trace::FunctionProber* prober);
-  void Disarm(trace::FunctionProber* prober);
+  // begin there, and on methods of Java, if `java` is not null. One result a site.
+  std::vector<SiteResult> Arm(trace::FunctionProber* prober, JavaProber* java);
+  void Disarm(trace::FunctionProber* prober, JavaProber* java);
 
   // Runs the timers that are due, and returns when the next one is; INT64_MAX: never.
   int64_t RunTimers(int64_t now_ns);
@@ -48,7 +49,7 @@ class ArmedProgram {
   uint32_t id() const { return id_; }
   const ArmQuestion& question() const { return question_; }
   const ProbeTicks& ticks() const { return ticks_; }
-  size_t armed_sites() const { return ids_.size(); }
+  size_t armed_sites() const { return ids_.size() + armed_java_methods_; }
   bool NeedsStacks() const;
   probe::ProbeState& state() { return *state_; }
   const HeldLocks& locks() const { return *locks_; }
@@ -63,10 +64,11 @@ class ArmedProgram {
   ArmedProgram(ArmQuestion question, uint32_t id, const ProbeTicks& ticks, probe::VerifiedProgram program)
       : question_(std::move(question)), id_(id), ticks_(ticks), program_(std::move(program)) {}
 
-  // The request for a site; null if it is refused, and `result` says why.
+  // The request for a site; null if it is refused, and `result` says why. `handlers` is null for one of Java.
   SiteState* StateFor(const ProbeSiteAt& site, const trace::ProbeHandlers** handlers, SiteResult* result);
   void ArmSites(trace::FunctionProber* prober, const std::vector<size_t>& sites, LoadedFiles* files,
                 std::vector<SiteResult>* results);
+  void ArmJavaSites(JavaProber* java, std::vector<SiteResult>* results);
   void RunHere(const probe::VerifiedProbe& probe, int64_t number);
 
   ArmQuestion question_;
@@ -80,6 +82,8 @@ class ArmedProgram {
   std::atomic<bool> is_active_{false};
   std::deque<SiteState> sites_;  // addresses stay
   std::vector<trace::ProbeId> ids_;
+  std::vector<const SiteState*> java_sites_;
+  size_t armed_java_methods_ = 0;
   std::vector<Timer> timers_;
 };
 

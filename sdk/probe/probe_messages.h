@@ -61,8 +61,9 @@ enum class SiteRole : uint8_t {
   kWaitUnlocked,  // pthread_cond_wait() and similar ones
   kTransfer,      // (fd, …): returns the bytes
   kExit,
+  kJavaMethod,  // those that the place in the program means, which the JVM's agent finds
 };
-inline constexpr uint8_t kLastSiteRole = static_cast<uint8_t>(SiteRole::kExit);
+inline constexpr uint8_t kLastSiteRole = static_cast<uint8_t>(SiteRole::kJavaMethod);
 
 // A function that a probe is on: by its place in a file that the process has loaded.
 struct ProbeSiteAt {
@@ -98,11 +99,13 @@ struct ArmQuestion {
 // The answer for one site: armed by a tier, or refused by a reason.
 struct SiteResult {
   bool is_armed = false;
-  std::string text;  // the tier or the reason, a sentence's part
+  std::string text;        // the tier or the reason, a sentence's part
+  uint32_t functions = 1;  // kJavaMethod: the methods that have the probe
+  std::string left_out{};  // kJavaMethod: methods that have none, though they are meant, and why
 
   template <typename Fields>
   void Visit(Fields& fields) {
-    fields(is_armed), fields(text);
+    fields(is_armed), fields(text), fields(functions), fields(left_out);
   }
 };
 
@@ -157,10 +160,12 @@ struct ListedProgram {
 
 struct ListAnswer {
   std::vector<ListedProgram> programs;
+  std::string
+      caution;  // what the program feels when the next probe on a method of Java comes; empty: nothing
 
   template <typename Fields>
   void Visit(Fields& fields) {
-    fields(programs);
+    fields(programs), fields(caution);
   }
 };
 

@@ -274,10 +274,10 @@ std::string ProbeService::Arm(Console* console, std::string_view body) {
   WriteAuditLine("user " + std::to_string(console->user) + ", process " + std::to_string(console->pid) +
                  ", arms a probe in this process: " + title);
   const trace::ProbeStats before = trace::FunctionProbeStats();
-  ArmAnswer answer{.id = next_id_++, .ticks = armed->ticks(), .sites = armed->Arm(prober_)};
+  ArmAnswer answer{.id = next_id_++, .ticks = armed->ticks(), .sites = armed->Arm(prober_, options_.java)};
   const bool is_useless = !answer.sites.empty() && armed->armed_sites() == 0;
   if (is_useless) {
-    armed->Disarm(prober_);
+    armed->Disarm(prober_, options_.java);
     static_cast<void>(armed.release());  // see ArmedProgram
     answer.id = 0;
     return EncodeProbeMessage(ProbeMessageKind::kArmed, std::move(answer));
@@ -299,7 +299,7 @@ void ProbeService::Remove(uint32_t id) {
   const auto found =
       std::ranges::find_if(programs_, [id](const Program& each) { return each.armed->id() == id; });
   if (found == programs_.end()) return;
-  found->armed->Disarm(prober_);
+  found->armed->Disarm(prober_, options_.java);
   static_cast<void>(found->armed.release());  // see ArmedProgram
   programs_.erase(found);
 }
@@ -313,7 +313,9 @@ std::string ProbeService::Disarm(std::string_view body) {
   if (!question || Find(question->id) == nullptr) return Refusal("no such script is armed");
   WriteAuditLine("disarms probe script " + std::to_string(question->id));
   Remove(question->id);
-  return EncodeProbeMessage(ProbeMessageKind::kDone, NumberAnswer{prober_->BytesAreOriginal() ? 1U : 0U});
+  const bool is_original =
+      prober_->BytesAreOriginal() && (options_.java == nullptr || options_.java->CodeIsOriginal());
+  return EncodeProbeMessage(ProbeMessageKind::kDone, NumberAnswer{is_original ? 1U : 0U});
 }
 
 uint32_t ProbeService::ConsolesOf(uint32_t id) const {
@@ -322,7 +324,7 @@ uint32_t ProbeService::ConsolesOf(uint32_t id) const {
 }
 
 std::string ProbeService::List() {
-  ListAnswer answer;
+  ListAnswer answer{.programs = {}, .caution = options_.java == nullptr ? "" : options_.java->Caution()};
   for (Program& program : programs_) {
     const probe::ProbeStats stats = program.armed->state().Stats();
     answer.programs.push_back(

@@ -26,6 +26,7 @@ namespace lagwatch::sdk {
 
 struct ProbeServiceOptions {
   std::string directory{};  // of the socket; empty, or unusable: /tmp/lagwatch-USER
+  JavaProber* java = nullptr;  // borrowed for ever; null: methods of Java are refused
   // So long probes stay when no console is there, and the thread when there are no probes either.
   int64_t orphan_ns = 60'000'000'000;
   // A console that has sent nothing for so long is disconnected; at `crowded_ns` already if there is no room

@@ -5,10 +5,8 @@
 
 #include <atomic>
 #include <memory>
-#include <string_view>
 
-#include "base/process/proc_file.h"
-#include "base/process/quiet_thread.h"
+#include "sdk/probe/forbidden_mark.h"
 #include "sdk/probe/probe_service.h"
 #include "trace/instrument/probes/function_prober.h"
 
@@ -24,21 +22,9 @@ std::atomic<ProbeService*> g_service{nullptr};
 trace::FunctionProber* g_prober = nullptr;
 pid_t g_prober_pid = 0;
 
-bool HasForbiddenMark() {
-  bool is_found = false;
-  const bool has_run = base::RunWithOwnFiles([&] {
-    char lines[8 * 1024];
-    base::ForEachLine("/proc/self/maps", lines, [&](std::string_view line) {
-      is_found = is_found || line.find(kForbiddenMark) != std::string_view::npos;
-      return !is_found;
-    });
-  });
-  return is_found || !has_run;
-}
-
 }  // namespace
 
-OpenedProbes OpenProbes(const std::string& directory) {
+OpenedProbes OpenProbes(const std::string& directory, JavaProber* java) {
   if (g_is_forbidden.load() || HasForbiddenMark()) return {.why_not = kForbidden, .socket_path = {}};
   ProbeService* service = g_service.load();
   if (service != nullptr && service->pid() == getpid()) {
@@ -55,7 +41,8 @@ OpenedProbes OpenProbes(const std::string& directory) {
     g_probed_process.store(g_prober_pid);
     g_before_exit.store(&FlushProbes);
   }
-  auto made = std::make_unique<ProbeService>(ProbeServiceOptions{.directory = directory}, g_prober);
+  auto made =
+      std::make_unique<ProbeService>(ProbeServiceOptions{.directory = directory, .java = java}, g_prober);
   if (base::Status status = made->Start(); !status.ok()) {
     if (!made->TryJoin()) static_cast<void>(made.release());
     return {.why_not = status.message(), .socket_path = {}};
@@ -70,6 +57,7 @@ void AwaitFirstProbes(int64_t timeout_ns) {
 
 void ForbidProbes() {
   g_is_forbidden.store(true);
+  MakeForbiddenMark();  // for another of lagwatch's libraries; this one knows
   ProbeService* service = g_service.load();
   if (service != nullptr && service->pid() == getpid()) service->Forbid();
 }

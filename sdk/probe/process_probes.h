@@ -6,6 +6,8 @@
 #include <cstdint>
 #include <string>
 
+#include "sdk/probe/java_prober.h"
+
 namespace lagwatch::sdk {
 
 struct OpenedProbes {
@@ -13,17 +15,14 @@ struct OpenedProbes {
   std::string socket_path;  // in this process's root directory
 };
 
-// Starts the service, unless it runs, with its socket in `directory` (empty: /tmp/lagwatch-USER).
-OpenedProbes OpenProbes(const std::string& directory);
+// Starts the service, unless it runs, with its socket in `directory` (empty: /tmp/lagwatch-USER). `java`
+// serves methods of Java, and is borrowed for ever.
+OpenedProbes OpenProbes(const std::string& directory, JavaProber* java = nullptr);
 // Returns when a console has armed something, or has gone, or after `timeout_ns`.
 void AwaitFirstProbes(int64_t timeout_ns);
 // Takes all probes away, and refuses others in this process and in children that it forks.
 void ForbidProbes();
 // Sends consoles what was counted, because the process ends.
 void FlushProbes();
-
-// The file in memory by whose mapping a process has forbidden probes: also the library that loads later sees
-// it.
-inline constexpr char kForbiddenMark[] = "lagwatch-no-probes";
 
 }  // namespace lagwatch::sdk

@@ -331,6 +331,7 @@ const ProbeHandlers* HandlersFor(SiteRole role, const probe::VerifiedProbe& prob
     case SiteRole::kExit:
       return &kExit;
     case SiteRole::kFunction:
+    case SiteRole::kJavaMethod:
       break;
   }
   return nullptr;

@@ -263,18 +263,43 @@ base::Status NotServed(const std::string& what, const std::string& instead) {
   return {base::StatusCode::kInvalid, what + " cannot be probed by this version of lagwatch; " + instead};
 }
 
+// The JVM's agent finds the methods: nothing outside knows the classes.
+std::vector<ProbeSiteAt> OfJava(const Place& place, uint16_t probe) {
+  return {{.probe = probe,
+           .role = sdk::SiteRole::kJavaMethod,
+           .build_id = {},
+           .module = {},
+           .offset = 0,
+           .name = place.name,
+           .detail = {}}};
+}
+
+// In a JVM CLASS::METHOD is one of Java if no native function has the name.
+base::Result<std::vector<ProbeSiteAt>> OfEitherKind(const Place& place, uint16_t probe,
+                                                    ProcessFunctions* functions, DebugTypes* types) {
+  auto sites = FindInFunctions(place, probe, functions, types);
+  const bool may_be_java = place.kind != PlaceKind::kCall && place.pattern != PatternKind::kRegex &&
+                           place.module.empty() && place.source_file.empty() &&
+                           place.name.find("::") != std::string::npos;
+  if (sites.ok() || sites.status().code() != base::StatusCode::kNotFound || !may_be_java) return sites;
+  const bool is_jvm = std::ranges::any_of(
+      functions->modules(), [](const ProcessModule& module) { return module.file_name() == "libjvm.so"; });
+  if (!is_jvm) return sites;
+  return OfJava(place, probe);
+}
+
 }  // namespace
 
 base::Result<std::vector<ProbeSiteAt>> FindSites(const Place& place, uint16_t probe,
                                                  ProcessFunctions* functions, DebugTypes* types) {
-  if (place.is_java) return NotServed("methods of Java", "probe functions of the JVM");
+  if (place.is_java) return OfJava(place, probe);
   switch (place.kind) {
     case PlaceKind::kEntry:
     case PlaceKind::kReturn:
     case PlaceKind::kError:
     case PlaceKind::kDuration:
     case PlaceKind::kCall:
-      return FindInFunctions(place, probe, functions, types);
+      return OfEitherKind(place, probe, functions, types);
     case PlaceKind::kThrow:
     case PlaceKind::kAlloc:
     case PlaceKind::kLock:

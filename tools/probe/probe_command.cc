@@ -26,6 +26,7 @@
 #include "tools/process_files.h"
 #include "tools/read/output.h"
 #include "tools/read/table.h"
+#include "tools/run/jvm_attach.h"
 #include "tools/run/preload_attach.h"
 #include "tools/watch/targets.h"
 
@@ -91,6 +92,8 @@ void NoteRefused(const std::vector<sdk::ProbeSiteAt>& sites, const std::vector<s
   constexpr size_t kMostNamed = 5;
   size_t refused = 0;
   for (size_t i = 0; i < std::min(sites.size(), results.size()); ++i) {
+    if (!results[i].left_out.empty())
+      std::cerr << "lagwatch: probe: left out: " << Printable(results[i].left_out) << "\n";
     if (results[i].is_armed || ++refused > kMostNamed) continue;
     std::cerr << "lagwatch: probe: no probe at " << Printable(sites[i].name) << ": "
               << Printable(results[i].text) << "\n";
@@ -112,6 +115,24 @@ base::Result<ServiceClient> AwaitService(pid_t pid) {
   }
 }
 
+base::Result<sdk::ListAnswer> ListOf(ServiceClient* client) {
+  return client->Ask<sdk::ListAnswer>(sdk::ProbeMessageKind::kList, sdk::NoFields{},
+                                      sdk::ProbeMessageKind::kListed);
+}
+
+bool HasJavaSites(const std::vector<sdk::ProbeSiteAt>& sites) {
+  return std::ranges::any_of(sites, [](const auto& each) { return each.role == sdk::SiteRole::kJavaMethod; });
+}
+
+base::Result<ServiceClient> OpenFor(pid_t pid, const std::vector<sdk::ProbeSiteAt>& sites) {
+  const bool is_of_java = HasJavaSites(sites);
+  if (!is_of_java && !HasAgent(pid)) return ServiceClient::Open(pid);
+  auto client = ServiceClient::OpenJvm(pid);
+  // A JVM that takes no requests may still be probed by its native functions.
+  const bool has_answered = client.ok() || client.status().code() == base::StatusCode::kUnavailable;
+  return has_answered || is_of_java ? std::move(client) : ServiceClient::Open(pid);
+}
+
 int ArmAndShow(pid_t pid, const Script& script, const ProbeOptions& options) {
   if (options.is_at_start) dup2(STDERR_FILENO, STDOUT_FILENO);
   // Connected first: the program goes on when the console is gone.
@@ -124,8 +145,13 @@ int ArmAndShow(pid_t pid, const Script& script, const ProbeOptions& options) {
   if (!functions.ok()) return Refuse(functions.status().message());
   auto prepared = PrepareScript(script, &*functions);
   if (!prepared.ok()) return Refuse(prepared.status().message());
-  if (!client.ok()) client = ServiceClient::Open(pid);
+  if (!client.ok()) client = OpenFor(pid, prepared->sites);
   if (!client.ok()) return Refuse(client.status().message());
+  if (HasJavaSites(prepared->sites)) {
+    const auto listed = ListOf(&*client);
+    if (listed.ok() && !listed->caution.empty())
+      std::cerr << "lagwatch: probe: " << Printable(listed->caution) << "\n";
+  }
   CatchEndSignals();
   auto armed = client->Ask<sdk::ArmAnswer>(sdk::ProbeMessageKind::kArm,
                                            sdk::ArmQuestion{.title = script.title,
@@ -136,8 +162,8 @@ int ArmAndShow(pid_t pid, const Script& script, const ProbeOptions& options) {
   if (!armed.ok()) return Refuse(armed.status().message());
   NoteRefused(prepared->sites, armed->sites);
   if (armed->id == 0) return Refuse("nothing was armed");
-  const auto armed_sites =
-      std::ranges::count_if(armed->sites, [](const auto& each) { return each.is_armed; });
+  size_t armed_sites = 0;
+  for (const sdk::SiteResult& each : armed->sites) armed_sites += each.is_armed ? each.functions : 0;
   std::cerr << "lagwatch: probe: armed at " << armed_sites << (armed_sites == 1 ? " function" : " functions")
             << (options.for_ns == 0 ? "; Ctrl-C ends it\n" : "\n");
   ProbeView view(prepared->program, &*functions);
@@ -149,15 +175,10 @@ int ArmAndShow(pid_t pid, const Script& script, const ProbeOptions& options) {
   return code;
 }
 
-base::Result<std::vector<sdk::ListedProgram>> ListOf(ServiceClient* client) {
-  auto answer = LAGWATCH_TRY(client->Ask<sdk::ListAnswer>(sdk::ProbeMessageKind::kList, sdk::NoFields{},
-                                                          sdk::ProbeMessageKind::kListed));
-  return std::move(answer.programs);
-}
-
 // The program that is meant: by its id, or the only one.
 base::Result<sdk::ListedProgram> Choose(ServiceClient* client, uint32_t id) {
-  const auto programs = LAGWATCH_TRY(ListOf(client));
+  const auto listed = LAGWATCH_TRY(ListOf(client));
+  const std::vector<sdk::ListedProgram>& programs = listed.programs;
   if (programs.empty()) return base::Status(base::StatusCode::kNotFound, "no script is armed in the process");
   if (id == 0 && programs.size() == 1) return programs.front();
   std::vector<std::string> ids;
@@ -170,15 +191,15 @@ base::Result<sdk::ListedProgram> Choose(ServiceClient* client, uint32_t id) {
 }
 
 int PrintArmed(ServiceClient* client) {
-  const auto programs = ListOf(client);
-  if (!programs.ok()) return Refuse(programs.status().message());
+  const auto listed = ListOf(client);
+  if (!listed.ok()) return Refuse(listed.status().message());
   Table table({{"id", Table::Align::kRight},
                {"age", Table::Align::kRight},
                {"functions", Table::Align::kRight},
                {"hits", Table::Align::kRight},
                {"consoles", Table::Align::kRight},
                {"script", Table::Align::kLeft, /*is_elastic=*/true}});
-  for (const sdk::ListedProgram& each : *programs) {
+  for (const sdk::ListedProgram& each : listed->programs) {
     table.AddRow({std::to_string(each.id), std::to_string(each.age_s) + " s", std::to_string(each.sites),
                   std::to_string(each.hits), std::to_string(each.consoles) + (each.stays ? " (stays)" : ""),
                   each.title + (each.is_off ? " (off)" : "")});

@@ -31,9 +31,10 @@ std::string ArgumentsText(const probe::BundledScript& script) {
 bool IsSameProbe(const probe::Program& program, const sdk::ProbeSiteAt& a, const sdk::ProbeSiteAt& b) {
   const probe::Probe& one = program.probes[a.probe];
   const probe::Probe& other = program.probes[b.probe];
-  return a.offset == b.offset && a.module == b.module && a.role == b.role && a.probe != b.probe &&
-         one.place.kind == other.place.kind && one.place.kind != probe::PlaceKind::kCall &&
-         one.place.name != other.place.name && one.operations == other.operations;
+  return a.role != sdk::SiteRole::kJavaMethod && a.offset == b.offset && a.module == b.module &&
+         a.role == b.role && a.probe != b.probe && one.place.kind == other.place.kind &&
+         one.place.kind != probe::PlaceKind::kCall && one.place.name != other.place.name &&
+         one.operations == other.operations;
 }
 
 void DropDoubles(const probe::Program& program, std::vector<sdk::ProbeSiteAt>* sites) {
@@ -104,6 +105,8 @@ base::Result<PreparedScript> PrepareScript(const Script& script, ProcessFunction
           std::to_string(each.position.line) + ":" + std::to_string(each.position.column) + ": ";
       return base::Status(sites.status().code(), at + sites.status().message());
     }
+    for (const sdk::ProbeSiteAt& site : *sites)
+      prepared.program.probes[i].place.is_java |= site.role == sdk::SiteRole::kJavaMethod;
     prepared.sites.insert(prepared.sites.end(), sites->begin(), sites->end());
   }
   if (prepared.sites.size() > sdk::kMaxProbeSites)

@@ -24,6 +24,9 @@ class ServiceClient {
   // The same, and has a process that does not serve consoles yet load the library for it. Errors: those of
   // CheckCanAttach(); kUnavailable, with the process's reason.
   static base::Result<ServiceClient> Open(pid_t pid);
+  // As Open(), for methods of Java: has the JVM's agent serve consoles, which is loaded if it is not there.
+  // Errors: kInvalid if the process is no JVM, else those of CheckCanAttachJvm() and LoadIntoJvm().
+  static base::Result<ServiceClient> OpenJvm(pid_t pid);
 
   // The answer to a question. Errors: kInvalid with the process's reason; kUnavailable if it has ended.
   template <typename Answer, typename Question>

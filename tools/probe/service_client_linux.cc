@@ -13,6 +13,8 @@
 #include "tools/containers.h"
 #include "tools/probe/service_client.h"
 #include "tools/process_files.h"
+#include "tools/run/java.h"
+#include "tools/run/jvm_attach.h"
 #include "tools/run/preload_attach.h"
 
 namespace lagwatch::tools {
@@ -81,6 +83,17 @@ bool ServiceClient::HasProcessEnded() const {
   constexpr int kPatienceMs = 500;
   pollfd polled{process_.get(), POLLIN, 0};
   return !process_ || poll(&polled, 1, kPatienceMs) > 0;
+}
+
+base::Result<ServiceClient> ServiceClient::OpenJvm(pid_t pid) {
+  if (auto connected = Connect(pid); connected.ok()) return connected;
+  if (!IsJvm(pid))
+    return base::Status(base::StatusCode::kInvalid,
+                        "process " + std::to_string(pid) + " (" + CommandOf(pid) + ") is no JVM");
+  if (base::Status status = CheckCanAttachJvm(pid); !status.ok()) return status;
+  if (base::Status status = LoadIntoJvm(pid, FindAgent(), "probes=" + DirectoryOf(pid)); !status.ok())
+    return status;
+  return Connect(pid);
 }
 
 base::Status ServiceClient::SendAll(const std::string& bytes) {

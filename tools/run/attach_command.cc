@@ -120,7 +120,7 @@ base::Result<std::string> LoadIntoProgram(const AttachOptions& attach, pid_t pid
     const auto attached = LAGWATCH_TRY(AttachPreload(pid, ConfigOf(attach, pid)));
     return " (a thread was stopped for at most " + std::to_string(attached.stop_ns / 1000) + " µs)";
   }
-  const auto texts = LAGWATCH_TRY(AgentOptionTexts(attach.OptionsOfProgram(), /*with_children=*/true));
+  const auto texts = LAGWATCH_TRY(AgentOptionTexts(attach.OptionsOfProgram(), {.with_children = true}));
   if (base::Status status = LoadIntoJvm(pid, FindAgent(), texts); !status.ok()) return status;
   return std::string();
 }

@@ -24,8 +24,10 @@ bool IsJava(const std::string& program) {
   return fs::exists(home / "lib/server/libjvm.so", error) && !FindAgent().empty();
 }
 
-base::Result<std::string> AgentOptionTexts(const Options& options, bool with_children) {
-  std::string text = std::string("children=") + (with_children ? "1" : "0");
+base::Result<std::string> AgentOptionTexts(const Options& options, const AgentFlags& flags) {
+  std::string text = std::string("children=") + (flags.with_children ? "1" : "0");
+  if (!flags.is_watched) text += ",watched=0";
+  if (flags.forbids_probes) text += ",no_probes=1";
   auto add = [&](std::string_view name, std::string_view value) {
     text.append(",").append(name).append("=").append(value);
   };
@@ -48,9 +50,9 @@ base::Result<std::string> AgentOptionTexts(const Options& options, bool with_chi
   return text;
 }
 
-base::Result<std::string> JavaToolOptions(const Options& options, bool with_children) {
+base::Result<std::string> JavaToolOptions(const Options& options, const AgentFlags& flags) {
   const std::string text =
-      "-agentpath:" + FindAgent().string() + "=" + LAGWATCH_TRY(AgentOptionTexts(options, with_children));
+      "-agentpath:" + FindAgent().string() + "=" + LAGWATCH_TRY(AgentOptionTexts(options, flags));
   const char* previous = std::getenv(kJavaOptionsVariable);
   return previous == nullptr || *previous == '\0' ? text : std::string(previous) + " " + text;
 }

@@ -18,15 +18,21 @@ bool IsJava(const std::string& program);
 // The environment variable by which a JVM takes options besides its command line's.
 inline constexpr char kJavaOptionsVariable[] = "JAVA_TOOL_OPTIONS";
 
-// Its value for a JVM that loads the agent with these options; what it is now is kept. With `with_children`,
-// JVMs that this one starts load the agent, too. Errors: kInvalid if an option contains a blank or a comma:
-// the variable cannot carry them.
-base::Result<std::string> JavaToolOptions(const Options& options, bool with_children);
+// What the agent is told besides the options.
+struct AgentFlags {
+  bool with_children = false;  // JVMs that this one starts load the agent, too
+  bool is_watched = true;
+  bool forbids_probes = false;
+};
+
+// Its value for a JVM that loads the agent with these options; what it is now is kept. Errors: kInvalid if an
+// option contains a blank or a comma: the variable cannot carry them.
+base::Result<std::string> JavaToolOptions(const Options& options, const AgentFlags& flags);
 
 // The agent's library; empty if it is not installed.
 std::filesystem::path FindAgent();
 
 // The agent's options for these, as the agent takes them. Errors: kInvalid as above.
-base::Result<std::string> AgentOptionTexts(const Options& options, bool with_children);
+base::Result<std::string> AgentOptionTexts(const Options& options, const AgentFlags& flags);
 
 }  // namespace lagwatch::tools

@@ -15,6 +15,8 @@ namespace lagwatch::tools {
 
 // Whether the process has loaded a JVM. False also if this user cannot know.
 bool IsJvm(pid_t pid);
+// Whether the process has loaded lagwatch's agent. False also if this user cannot know.
+bool HasAgent(pid_t pid);
 
 // Ok if the agent is installed, and this user may load it into the JVM, which sees its file. Errors:
 // kNotFound, kInvalid, saying what works instead.

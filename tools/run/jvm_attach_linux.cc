@@ -223,15 +223,19 @@ base::Status StatusOf(const JvmProcess& target, const std::string& answer, const
                  (message.empty() ? "error " + OneLine(code) : message));
 }
 
-}  // namespace
-
-bool IsJvm(pid_t pid) {
+bool HasLoaded(pid_t pid, const std::string& file) {
   std::ifstream maps("/proc/" + std::to_string(pid) + "/maps");
   for (std::string line; std::getline(maps, line);) {
-    if (line.ends_with("/libjvm.so") || line.ends_with("/libjvm.so (deleted)")) return true;
+    if (line.ends_with(file) || line.ends_with(file + " (deleted)")) return true;
   }
   return false;
 }
+
+}  // namespace
+
+bool IsJvm(pid_t pid) { return HasLoaded(pid, "/libjvm.so"); }
+
+bool HasAgent(pid_t pid) { return HasLoaded(pid, "/liblagwatch_jvm.so"); }
 
 base::Status CheckCanAttachJvm(pid_t pid) {
   if (base::Status status = CheckMayLookInto(pid); !status.ok()) return status;

@@ -61,7 +61,12 @@ sdk::PreloadConfig ConfigFor(const RunOptions& run) {
 base::Status SetEnvironment(const std::string& program, const RunOptions& run) {
   const sdk::PreloadConfig config = ConfigFor(run);
   if (IsJava(program)) {
-    auto options = JavaToolOptions(config.options, run.config.children == "all");
+    if (!run.probe.empty())
+      return {base::StatusCode::kInvalid,
+              "--probe does not serve Java: start the program, and then give `lagwatch probe PID SCRIPT`"};
+    auto options = JavaToolOptions(config.options, {.with_children = run.config.children == "all",
+                                                    .is_watched = run.config.is_watched != 0,
+                                                    .forbids_probes = run.config.is_probing_forbidden != 0});
     if (!options.ok()) return options.status();
     setenv(kJavaOptionsVariable, options->c_str(), 1);
     if (!run.is_quiet) {
@@ -105,7 +110,9 @@ int Run(RunOptions run, const TakeStoredConfig& take_stored_config) {
     std::cerr << "lagwatch: " << app << " runs unwatched: " << spool.message()
               << " (--quiet hides this line)\n";
   }
-  if (base::Status status = is_watched ? SetEnvironment(*program, run) : base::Status(); !status.ok())
+  run.config.is_watched = is_watched ? 1 : 0;
+  const bool is_loaded = is_watched || run.config.is_probing_forbidden != 0;
+  if (base::Status status = is_loaded ? SetEnvironment(*program, run) : base::Status(); !status.ok())
     return Refuse("run: " + status.message());
   sdk::NoteKeptCrashes(options.spool_directory);  // the program's start reports how its last run ended
   if (!options.endpoint.empty()) {
@@ -149,9 +156,10 @@ void AddOptions(CLI::App* run, RunOptions* options) {
       ->check(CLI::IsMember({"none", "exec", "all"}))
       ->capture_default_str();
   AddSoftWatchdogFlag(run, &config);
-  run->add_option("--probe", options->probe,
-                  "Probe the program from its start by this script, as `lagwatch probe` does; what it prints goes to "
-                  "stderr");
+  run->add_option(
+      "--probe", options->probe,
+      "Probe the program from its start by this script, as `lagwatch probe` does; what it prints goes to "
+      "stderr");
   run->add_flag("--no-probes", config.is_probing_forbidden,
                 "Refuse probes (`lagwatch probe`) in the program, for good")
       ->envname("LAGWATCH_NO_PROBES");

@@ -1,0 +1,158 @@
+// SPDX-License-Identifier: Apache-2.0
+package lagwatch;
+
+import java.util.ArrayList;
+import java.util.HashMap;
+import java.util.List;
+import java.util.Map;
+import org.objectweb.asm.ClassReader;
+import org.objectweb.asm.ClassVisitor;
+import org.objectweb.asm.ClassWriter;
+import org.objectweb.asm.MethodVisitor;
+import org.objectweb.asm.Opcodes;
+
+/** Inserts calls of the agent's native methods into methods. */
+final class Weaver {
+  static final String HOOKS = "java/lang/LagwatchProbes";
+  /** The newest class files that ASM 9.4 reads; newer ones have had nothing so far that it does not copy. */
+  private static final int NEWEST_READABLE = Opcodes.V20;
+
+  private static final int MAJOR_VERSION_AT = 6;
+
+  private Weaver() {}
+
+  /** The class of the native methods; sdk/jvm/probes/java_hits.cc has them. */
+  static byte[] hooks() {
+    ClassWriter writer = new ClassWriter(0);
+    int isPublic = Opcodes.ACC_PUBLIC | Opcodes.ACC_FINAL;
+    writer.visit(Opcodes.V11, isPublic | Opcodes.ACC_SUPER, HOOKS, null, "java/lang/Object", null);
+    for (Hook hook : Hook.values()) {
+      int access = Opcodes.ACC_PUBLIC | Opcodes.ACC_STATIC | Opcodes.ACC_NATIVE;
+      writer.visitMethod(access, hook.method, hook.descriptor, null, null).visitEnd();
+    }
+    writer.visitEnd();
+    return writer.toByteArray();
+  }
+
+  /**
+   * Returns the class file with the calls. `plan` has a line a site and method: NAME DESCRIPTOR BYTES ID KINDS, with the
+   * method's present size and letters: E entry, A entry with arguments, R return, V return with the value, X exception.
+   * If a method cannot have them, throws an IllegalArgumentException with its name and descriptor on the first line, and the
+   * reason on the second.
+   */
+  static byte[] weave(byte[] file, String plan) {
+    int version = majorVersion(file);
+    byte[] readable = file;
+    if (version > NEWEST_READABLE) {
+      readable = file.clone();
+      setMajorVersion(readable, NEWEST_READABLE);
+    }
+    Map<String, MethodPlan> plans = parse(plan);
+    ClassReader reader = new ClassReader(readable);
+    reader.accept(new LocalsReader(plans), ClassReader.SKIP_DEBUG | ClassReader.SKIP_FRAMES);
+    ClassWriter writer = new ClassWriter(reader, ClassWriter.COMPUTE_MAXS);
+    ClassVisitor weaving =
+        new ClassVisitor(Opcodes.ASM9, writer) {
+          @Override
+          public MethodVisitor visitMethod(int access, String name, String descriptor, String signature, String[] thrown) {
+            MethodVisitor next = super.visitMethod(access, name, descriptor, signature, thrown);
+            MethodPlan ofMethod = plans.get(name + descriptor);
+            return ofMethod == null ? next : new WovenMethod(next, access, name, descriptor, ofMethod, version);
+          }
+        };
+    reader.accept(weaving, ClassReader.EXPAND_FRAMES);
+    byte[] woven = writer.toByteArray();
+    setMajorVersion(woven, version);
+    return woven;
+  }
+
+  private static int majorVersion(byte[] file) {
+    return (file[MAJOR_VERSION_AT] & 0xff) << 8 | file[MAJOR_VERSION_AT + 1] & 0xff;
+  }
+
+  private static void setMajorVersion(byte[] file, int version) {
+    file[MAJOR_VERSION_AT] = (byte) (version >> 8);
+    file[MAJOR_VERSION_AT + 1] = (byte) version;
+  }
+
+  private static Map<String, MethodPlan> parse(String text) {
+    Map<String, MethodPlan> plans = new HashMap<>();
+    for (String line : text.split("\n")) {
+      String[] parts = line.split(" ");
+      MethodPlan plan = plans.computeIfAbsent(parts[0] + parts[1], key -> new MethodPlan(Integer.parseInt(parts[2])));
+      plan.sites.add(new Site(Integer.parseInt(parts[3]), parts[4]));
+    }
+    return plans;
+  }
+
+  /** A native method of the agent. */
+  enum Hook {
+    TICKS("ticks", "()J"),
+    ENTER("enter", "(I)V"),
+    ENTER_WITH("enterWith", "(I" + "J".repeat(6) + "D".repeat(8) + "Ljava/lang/Object;".repeat(6) + ")V"),
+    LEAVE("leave", "(IJ)V"),
+    LEAVE_INT("leaveInt", "(JIJ)V"),
+    LEAVE_FLOAT("leaveFloat", "(DIJ)V"),
+    LEAVE_TEXT("leaveText", "(Ljava/lang/Object;IJ)V"),
+    FAIL("fail", "(Ljava/lang/Throwable;IJ)V");
+
+    final String method;
+    final String descriptor;
+
+    Hook(String method, String descriptor) {
+      this.method = method;
+      this.descriptor = descriptor;
+    }
+  }
+
+  static final class Site {
+    final int id;
+    final String kinds;
+
+    Site(int id, String kinds) {
+      this.id = id;
+      this.kinds = kinds;
+    }
+
+    boolean has(char kind) {
+      return kinds.indexOf(kind) >= 0;
+    }
+  }
+
+  static final class MethodPlan {
+    final int codeBytes;
+    final List<Site> sites = new ArrayList<>();
+    int locals; // that the method has without the plan
+
+    MethodPlan(int codeBytes) {
+      this.codeBytes = codeBytes;
+    }
+
+    boolean hasAny(String kinds) {
+      return sites.stream().anyMatch(site -> kinds.chars().anyMatch(kind -> site.has((char) kind)));
+    }
+  }
+
+  private static final class LocalsReader extends ClassVisitor {
+    private final Map<String, MethodPlan> plans;
+
+    LocalsReader(Map<String, MethodPlan> plans) {
+      super(Opcodes.ASM9);
+      this.plans = plans;
+    }
+
+    @Override
+    public MethodVisitor visitMethod(int access, String name, String descriptor, String signature, String[] thrown) {
+      MethodPlan plan = plans.get(name + descriptor);
+      if (plan == null) {
+        return null;
+      }
+      return new MethodVisitor(Opcodes.ASM9) {
+        @Override
+        public void visitMaxs(int stack, int locals) {
+          plan.locals = locals;
+        }
+      };
+    }
+  }
+}

@@ -1,0 +1,90 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "sdk/jvm/probes/class_probes.h"
+
+#include <algorithm>
+#include <utility>
+
+namespace lagwatch::sdk::jvm {
+namespace {
+
+// The letters of Weaver.java for what a site wants to be called for.
+const char* KindsOfSite(const SiteState& site) {
+  const uint32_t needs = site.probe->needs();
+  switch (site.probe->place().kind) {
+    case probe::PlaceKind::kReturn:
+      return (needs & probe::kNeedsReturned) != 0 ? "V" : "R";
+    case probe::PlaceKind::kError:
+      return "X";
+    case probe::PlaceKind::kDuration:
+      return "RX";
+    default:
+      return (needs & (probe::kNeedsIntArguments | probe::kNeedsFloatArguments)) != 0 ? "A" : "E";
+  }
+}
+
+}  // namespace
+
+void SiteOutcome::Refuse(const std::string& name, const std::string& reason) {
+  if (refused++ == 0) why = name + ": " + reason;
+}
+
+std::string SiteOutcome::Text() const {
+  return refused < 2 ? why : why + "; and " + std::to_string(refused - 1) + " more";
+}
+
+void ClassProbes::Add(const FoundMethod& method, const SiteState* site, Bytecode original) {
+  auto known =
+      std::ranges::find_if(methods_, [&](const Method& each) { return each.method.id == method.id; });
+  if (known == methods_.end()) {
+    methods_.push_back({.method = method, .original = std::move(original), .sites = {}});
+    known = std::prev(methods_.end());
+  }
+  known->sites.push_back({site});
+}
+
+bool ClassProbes::HasMethod(jmethodID method) const {
+  return std::ranges::any_of(methods_, [&](const Method& each) { return each.method.id == method; });
+}
+
+bool ClassProbes::Remove(std::span<const SiteState* const> sites) {
+  const auto is_gone = [&](const Site& each) { return std::ranges::find(sites, each.state) != sites.end(); };
+  size_t removed = 0;
+  for (Method& method : methods_) removed += std::erase_if(method.sites, is_gone);
+  return removed != 0;
+}
+
+std::string ClassProbes::Plan(const std::map<const SiteState*, uint32_t>& ids) const {
+  std::string plan;
+  for (const Method& method : methods_) {
+    for (const Site& site : method.sites) {
+      plan += (plan.empty() ? "" : "\n") + method.method.name + " " + method.method.descriptor + " " +
+              std::to_string(method.original.size()) + " " + std::to_string(ids.at(site.state)) + " " +
+              KindsOfSite(*site.state);
+    }
+  }
+  return plan;
+}
+
+bool ClassProbes::RefuseNew(const std::string& method, const std::string& reason, Outcomes* outcomes) {
+  bool has_any = false;
+  for (Method& each : methods_) {
+    if (!method.empty() && each.method.name + each.method.descriptor != method) continue;
+    for (const Site& site : each.sites) {
+      if (!site.is_new) continue;
+      (*outcomes)[site.state].Refuse(name_ + "::" + each.method.name, reason);
+      has_any = true;
+    }
+    std::erase_if(each.sites, [](const Site& site) { return site.is_new; });
+  }
+  return has_any;
+}
+
+void ClassProbes::AcceptAll(Outcomes* outcomes) {
+  for (Method& method : methods_) {
+    for (Site& site : method.sites) {
+      if (std::exchange(site.is_new, false)) ++(*outcomes)[site.state].methods;
+    }
+  }
+}
+
+}  // namespace lagwatch::sdk::jvm

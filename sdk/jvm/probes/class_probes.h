@@ -1,0 +1,76 @@
+// SPDX-License-Identifier: Apache-2.0
+// The probes on the methods of one class of Java. Context: background, a thread of the JVM.
+#pragma once
+
+#include <jni.h>
+
+#include <list>
+#include <map>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "sdk/jvm/probes/method_search.h"
+#include "sdk/probe/site_handlers.h"
+
+namespace lagwatch::sdk::jvm {
+
+using Bytecode = std::vector<unsigned char>;
+
+// What became of the sites of one arming.
+struct SiteOutcome {
+  uint32_t methods = 0;  // that have the probe
+  uint32_t refused = 0;  // methods and classes
+  std::string why;       // the first refused one's, with its name
+
+  void Refuse(const std::string& name, const std::string& reason);
+  std::string Text() const;
+};
+using Outcomes = std::map<const SiteState*, SiteOutcome>;
+
+class ClassProbes {
+ public:
+  // `type` is kept as a weak reference, which the caller has made.
+  ClassProbes(jweak type, std::string name) : type_(type), name_(std::move(name)) {}
+
+  jweak type() const { return type_; }
+  // `original` is the method's bytecode without a probe, if it has none so far.
+  void Add(const FoundMethod& method, const SiteState* site, Bytecode original);
+  bool HasMethod(jmethodID method) const;
+  // Whether there were any.
+  bool Remove(std::span<const SiteState* const> sites);
+
+  // What Weaver.java is to do: empty for nothing. `ids` are those of the sites.
+  std::string Plan(const std::map<const SiteState*, uint32_t>& ids) const;
+  // Takes away those that are not in the class yet, of a method ("NAMEDESCRIPTOR") or, if it is empty, of
+  // all. False if there are none.
+  bool RefuseNew(const std::string& method, const std::string& reason, Outcomes* outcomes);
+  // The class has become what the plan says.
+  void AcceptAll(Outcomes* outcomes);
+
+  // Calls `check(method, original)` for each method that had probes, and has none now, while it returns true.
+  template <typename Check>
+  bool EachRestored(const Check& check) const {
+    for (const Method& each : methods_) {
+      if (each.sites.empty() && !check(each.method.id, each.original)) return false;
+    }
+    return true;
+  }
+
+ private:
+  struct Site {
+    const SiteState* state;
+    bool is_new = true;  // not in the class yet
+  };
+  struct Method {
+    FoundMethod method;
+    Bytecode original;
+    std::vector<Site> sites;
+  };
+
+  jweak type_;
+  std::string name_;
+  std::list<Method> methods_;
+};
+
+}  // namespace lagwatch::sdk::jvm

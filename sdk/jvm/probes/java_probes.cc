@@ -1,0 +1,295 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "sdk/jvm/probes/java_probes.h"
+
+#include <jvmti.h>
+
+#include <algorithm>
+#include <atomic>
+#include <cstdlib>
+#include <cstring>
+#include <exception>
+#include <list>
+#include <map>
+#include <memory>
+#include <span>
+#include <vector>
+
+#include "sdk/jvm/probes/class_probes.h"
+#include "sdk/jvm/probes/java_hits.h"
+#include "sdk/jvm/probes/jvm_thread.h"
+#include "sdk/jvm/probes/method_search.h"
+#include "sdk/jvm/probes/weaver.h"
+#include "sdk/probe/java_prober.h"
+#include "sdk/probe/process_probes.h"
+
+namespace lagwatch::sdk::jvm {
+namespace {
+
+std::atomic<bool> g_is_over{false};  // the JVM ends: its code is not changed any more
+
+// Leaked: its thread never ends. The JVM's thread alone has all but `thread_` and `has_changed_`.
+class JavaProbes final : public JavaProber {
+ public:
+  JavaProbes(jvmtiEnv* tools, bool is_slow_at_first) : tools_(tools), is_slow_at_first_(is_slow_at_first) {}
+  bool Start(JNIEnv* jni) { return thread_.Start(tools_, jni); }
+
+  std::vector<SiteResult> Arm(std::span<const SiteState* const> sites) override {
+    std::vector<SiteResult> results(
+        sites.size(),
+        {.is_armed = false, .text = "the JVM has no memory left", .functions = 0, .left_out = {}});
+    thread_.Do([&](JNIEnv* jni) { ArmHere(jni, sites, &results); });
+    return results;
+  }
+  void Disarm(std::span<const SiteState* const> sites) override {
+    if (!g_is_over.load()) thread_.Do([&](JNIEnv* jni) { DisarmHere(jni, sites); });
+  }
+  bool CodeIsOriginal() override {
+    bool is_original = g_is_over.load();
+    if (!is_original) thread_.Do([&](JNIEnv* jni) { is_original = IsOriginalHere(jni); });
+    return is_original;
+  }
+  std::string Caution() const override {
+    if (!is_slow_at_first_ || has_changed_.load()) return "";
+    return "the JVM was started without lagwatch's agent: one of this version compiles all its code again at "
+           "the "
+           "first probe, and is slower for 1 to 2 s";
+  }
+
+  // Of the class that is being retransformed.
+  void OnClassFile(JNIEnv* jni, jclass type, std::span<const unsigned char> file, jint* size,
+                   unsigned char** bytes);
+
+ private:
+  using Classes = std::vector<ClassProbes*>;
+
+  void ArmHere(JNIEnv* jni, std::span<const SiteState* const> sites, std::vector<SiteResult>* results);
+  void DisarmHere(JNIEnv* jni, std::span<const SiteState* const> sites);
+  bool IsOriginalHere(JNIEnv* jni);
+  // Adds the site's methods to their classes. What else is to be said, if there are none.
+  std::string AddMethods(JNIEnv* jni, const MethodSearch& search, const SiteState* site, Classes* touched);
+  ClassProbes* ProbesOf(JNIEnv* jni, jclass type);
+  void Retransform(JNIEnv* jni, const Classes& classes);
+  jvmtiError RetransformAtOnce(JNIEnv* jni, std::span<ClassProbes* const> classes);
+  Bytecode CodeOf(jmethodID method) const;
+
+  jvmtiEnv* const tools_;
+  const bool is_slow_at_first_;
+  std::atomic<bool> has_changed_{false};
+  JvmThread thread_;
+  std::unique_ptr<Weaver> weaver_;
+  std::map<const SiteState*, uint32_t> ids_;
+  std::list<ClassProbes> classes_;
+  // Of the retransformation that is under way.
+  Outcomes outcomes_;
+  Classes changed_;
+};
+
+JavaProbes* g_java_probes = nullptr;
+jvmtiEnv* g_probe_tools = nullptr;
+bool g_has_tools_from_start = false;
+
+// Called on all threads that load classes, and on those of other agents that change some.
+void JNICALL OnClassFileLoad(jvmtiEnv*, JNIEnv* jni, jclass type, jobject, const char*, jobject, jint size,
+                             const unsigned char* bytes, jint* new_size, unsigned char** new_bytes) {
+  if (type == nullptr || g_java_probes == nullptr) return;  // it is being loaded
+  try {
+    g_java_probes->OnClassFile(jni, type, {bytes, static_cast<size_t>(size)}, new_size, new_bytes);
+  } catch (const std::exception&) {  // no memory: the class stays as it is
+  }
+}
+
+void JNICALL OnDeath(jvmtiEnv*, JNIEnv*) {
+  g_is_over.store(true);
+  FlushProbes();
+}
+
+Bytecode JavaProbes::CodeOf(jmethodID method) const {
+  jint size = 0;
+  unsigned char* bytes = nullptr;
+  if (tools_->GetBytecodes(method, &size, &bytes) != JVMTI_ERROR_NONE) return {};
+  Bytecode code(bytes, bytes + size);
+  tools_->Deallocate(bytes);
+  return code;
+}
+
+ClassProbes* JavaProbes::ProbesOf(JNIEnv* jni, jclass type) {
+  const auto known = std::ranges::find_if(
+      classes_, [&](const ClassProbes& each) { return jni->IsSameObject(each.type(), type) != JNI_FALSE; });
+  return known == classes_.end() ? nullptr : &*known;
+}
+
+std::string JavaProbes::AddMethods(JNIEnv* jni, const MethodSearch& search, const SiteState* site,
+                                   Classes* touched) {
+  FoundMethods found;
+  found.refuse = [&](const std::string& name, const std::string& why) { outcomes_[site].Refuse(name, why); };
+  search.Find(*site->probe, &found);
+  for (const FoundClass& each : found.classes) {
+    ClassProbes* probes = ProbesOf(jni, each.type);
+    if (probes == nullptr) probes = &classes_.emplace_back(jni->NewWeakGlobalRef(each.type), each.name);
+    for (const FoundMethod& method : each.methods)
+      probes->Add(method, site, probes->HasMethod(method.id) ? Bytecode() : CodeOf(method.id));
+    if (std::ranges::find(*touched, probes) == touched->end()) touched->push_back(probes);
+  }
+  return found.why_none;
+}
+
+void JavaProbes::ArmHere(JNIEnv* jni, std::span<const SiteState* const> sites,
+                         std::vector<SiteResult>* results) {
+  if (weaver_ == nullptr) {
+    auto weaver = Weaver::Load(tools_, jni);
+    for (SiteResult& result : *results) result.text = weaver.status().message();
+    if (!weaver.ok()) return;
+    weaver_ = std::move(weaver).value();
+  }
+  const MethodSearch search(tools_, jni, *weaver_);
+  outcomes_.clear();
+  Classes touched;
+  for (size_t i = 0; i < sites.size(); ++i) {
+    const uint32_t id = AddHitSite(sites[i]);
+    (*results)[i].text = "the JVM has as many probes as there may be";
+    if (id == 0) continue;
+    ids_[sites[i]] = id;
+    (*results)[i].text = AddMethods(jni, search, sites[i], &touched);
+  }
+  Retransform(jni, touched);
+  for (size_t i = 0; i < sites.size(); ++i) {
+    const SiteOutcome& outcome = outcomes_[sites[i]];
+    SiteResult& result = (*results)[i];
+    result.is_armed = outcome.methods != 0;
+    result.functions = outcome.methods;
+    if (result.is_armed) {
+      result.text = "bytecode";
+      result.left_out = outcome.refused == 0 ? "" : outcome.Text();
+    } else if (result.text.empty()) {
+      result.text = outcome.Text();
+    }
+  }
+}
+
+void JavaProbes::DisarmHere(JNIEnv* jni, std::span<const SiteState* const> sites) {
+  Classes classes;
+  for (ClassProbes& each : classes_) {
+    if (each.Remove(sites)) classes.push_back(&each);
+  }
+  Retransform(jni, classes);
+  for (const SiteState* site : sites) {
+    if (const auto id = ids_.find(site); id != ids_.end()) RemoveHitSite(id->second);
+    ids_.erase(site);
+  }
+}
+
+bool JavaProbes::IsOriginalHere(JNIEnv* jni) {
+  return std::ranges::all_of(classes_, [&](const ClassProbes& each) {
+    const bool is_unloaded = jni->IsSameObject(each.type(), nullptr) != JNI_FALSE;
+    return is_unloaded || each.EachRestored([this](jmethodID method, const Bytecode& original) {
+      return CodeOf(method) == original;
+    });
+  });
+}
+
+// A batch is all or nothing: if one class is refused, each goes alone.
+void JavaProbes::Retransform(JNIEnv* jni, const Classes& classes) {
+  if (classes.empty() || RetransformAtOnce(jni, classes) == JVMTI_ERROR_NONE) return;
+  for (ClassProbes* each : classes) {
+    const jvmtiError error = RetransformAtOnce(jni, {&each, 1});
+    if (error == JVMTI_ERROR_NONE) continue;
+    char* name = nullptr;
+    std::string reason = "the JVM refuses its class with the probe";
+    if (tools_->GetErrorName(error, &name) == JVMTI_ERROR_NONE) reason += ": " + TakeToolText(tools_, name);
+    each->RefuseNew("", reason, &outcomes_);
+  }
+}
+
+jvmtiError JavaProbes::RetransformAtOnce(JNIEnv* jni, std::span<ClassProbes* const> classes) {
+  std::vector<jclass> types;
+  for (const ClassProbes* each : classes) {
+    const auto type = static_cast<jclass>(jni->NewLocalRef(each->type()));
+    if (type != nullptr) types.push_back(type);
+  }
+  if (types.empty()) return JVMTI_ERROR_NONE;
+  has_changed_.store(true);
+  changed_.clear();
+  tools_->SetEventNotificationMode(JVMTI_ENABLE, JVMTI_EVENT_CLASS_FILE_LOAD_HOOK, nullptr);
+  const jvmtiError error = tools_->RetransformClasses(static_cast<jint>(types.size()), types.data());
+  tools_->SetEventNotificationMode(JVMTI_DISABLE, JVMTI_EVENT_CLASS_FILE_LOAD_HOOK, nullptr);
+  for (const jclass type : types) jni->DeleteLocalRef(type);
+  for (ClassProbes* each : classes) {
+    if (error != JVMTI_ERROR_NONE) break;
+    const bool is_changed = std::ranges::find(changed_, each) != changed_.end();
+    if (is_changed) {
+      each->AcceptAll(&outcomes_);
+    } else {  // the JVM says nothing about a class whose change failed
+      each->RefuseNew("", "the JVM did not ask for its change", &outcomes_);
+    }
+  }
+  return error;
+}
+
+void JavaProbes::OnClassFile(JNIEnv* jni, jclass type, std::span<const unsigned char> file, jint* size,
+                             unsigned char** bytes) {
+  if (!thread_.IsCurrent()) return;
+  ClassProbes* probes = ProbesOf(jni, type);
+  if (probes == nullptr) return;
+  for (std::string plan = probes->Plan(ids_); !plan.empty(); plan = probes->Plan(ids_)) {
+    auto woven = weaver_->Weave(jni, file, plan);
+    if (woven.ok()) {
+      if (tools_->Allocate(static_cast<jlong>(woven->size()), bytes) != JVMTI_ERROR_NONE) return;
+      std::memcpy(*bytes, woven->data(), woven->size());
+      *size = static_cast<jint>(woven->size());
+      changed_.push_back(probes);
+      return;
+    }
+    const std::string& message = woven.status().message();
+    const size_t line = message.find('\n');
+    const bool is_of_method = line != std::string::npos;
+    const std::string reason = is_of_method ? message.substr(line + 1) : message;
+    if (!probes->RefuseNew(is_of_method ? message.substr(0, line) : "", reason, &outcomes_)) return;
+  }
+}
+
+// Whether a JVM that gives the permission late has not recorded which code depends on which class.
+bool ForgetsDependencies(jvmtiEnv* tools) {
+  constexpr int kFirstThatRecords = 25;  // of those that were tried; 17 does not
+  char* text = nullptr;
+  if (tools->GetSystemProperty("java.vm.specification.version", &text) != JVMTI_ERROR_NONE) return true;
+  return std::atoi(TakeToolText(tools, text).c_str()) < kFirstThatRecords;
+}
+
+}  // namespace
+
+bool TakeProbeCapabilities(JavaVM* vm, bool is_at_start) {
+  if (g_probe_tools != nullptr) return true;
+  jvmtiEnv* tools = nullptr;
+  if (vm->GetEnv(reinterpret_cast<void**>(&tools), JVMTI_VERSION_9) != JNI_OK) return false;
+  jvmtiCapabilities capabilities{};
+  capabilities.can_retransform_classes = 1;
+  capabilities.can_get_bytecodes = 1;
+  jvmtiEventCallbacks callbacks{};
+  callbacks.ClassFileLoadHook = &OnClassFileLoad;
+  callbacks.VMDeath = &OnDeath;
+  if (tools->AddCapabilities(&capabilities) != JVMTI_ERROR_NONE ||
+      tools->SetEventCallbacks(&callbacks, sizeof callbacks) != JVMTI_ERROR_NONE ||
+      tools->SetEventNotificationMode(JVMTI_ENABLE, JVMTI_EVENT_VM_DEATH, nullptr) != JVMTI_ERROR_NONE) {
+    tools->DisposeEnvironment();
+    return false;
+  }
+  g_probe_tools = tools;
+  g_has_tools_from_start = is_at_start;
+  return true;
+}
+
+std::string OpenJavaProbes(JavaVM* vm, const std::string& directory) {
+  JNIEnv* jni = nullptr;
+  if (vm->GetEnv(reinterpret_cast<void**>(&jni), JNI_VERSION_9) != JNI_OK) return "the JVM is starting";
+  if (!TakeProbeCapabilities(vm, /*is_at_start=*/false))
+    return "the JVM does not let agents change its classes";
+  if (g_java_probes == nullptr) {
+    const bool is_slow_at_first = !g_has_tools_from_start && ForgetsDependencies(g_probe_tools);
+    auto made = std::make_unique<JavaProbes>(g_probe_tools, is_slow_at_first);
+    if (!made->Start(jni)) return "the JVM has no thread left";
+    g_java_probes = made.release();
+  }
+  return OpenProbes(directory, g_java_probes).why_not;
+}
+
+}  // namespace lagwatch::sdk::jvm

@@ -1,0 +1,325 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "sdk/jvm/probes/method_search.h"
+
+#include <algorithm>
+#include <span>
+#include <sstream>
+#include <string_view>
+
+#include "base/command_line/nearest_word.h"
+#include "sdk/jvm/probes/weaver.h"
+#include "trace/instrument/function_filter.h"
+
+namespace lagwatch::sdk::jvm {
+namespace {
+
+constexpr jint kBridge = 0x40;
+constexpr jint kNative = 0x100;
+constexpr jint kAbstract = 0x400;
+
+// A letter a type of "(ILjava/lang/String;)V": I whole number, F floating-point one, T String, O another
+// object, V nothing. The last one is the returned value's.
+std::string KindsOf(std::string_view descriptor) {
+  std::string kinds;
+  for (size_t at = 1; at < descriptor.size();) {
+    if (descriptor[at] == ')') {
+      ++at;
+      continue;
+    }
+    const size_t element = std::min(descriptor.find_first_not_of('[', at), descriptor.size() - 1);
+    const size_t end = descriptor[element] == 'L' ? descriptor.find(';', element) : element;
+    const std::string_view type = descriptor.substr(at, end == descriptor.npos ? end : end + 1 - at);
+    const bool is_object = type[0] == '[' || type[0] == 'L';
+    kinds += type == "Ljava/lang/String;" ? 'T'
+             : is_object                  ? 'O'
+             : type == "F" || type == "D" ? 'F'
+             : type == "V"                ? 'V'
+                                          : 'I';
+    at += type.size();
+  }
+  return kinds;
+}
+
+// Whether the script reads what a method of that descriptor has; else the reason.
+std::string WhyNoValues(const probe::VerifiedProbe& probe, std::string_view descriptor) {
+  std::string kinds = KindsOf(descriptor);
+  const char returned = kinds.empty() ? 'V' : kinds.back();
+  if (!kinds.empty()) kinds.pop_back();
+  std::string whole = kinds;
+  std::erase(whole, 'F');
+  const size_t floats = kinds.size() - whole.size();
+  for (const probe::Operation& operation : probe.operations()) {
+    const auto index = static_cast<size_t>(operation.number);
+    switch (operation.code) {
+      case probe::OperationCode::kReadArgument:
+        if (index >= whole.size()) return "it has fewer arguments than the script reads";
+        if (whole[index] == 'O') return "an argument that the script reads is no number and no String";
+        break;
+      case probe::OperationCode::kReadFloatArgument:
+      case probe::OperationCode::kReadFloat32Argument:
+        if (index >= floats) return "it has fewer floating-point arguments than the script reads";
+        break;
+      case probe::OperationCode::kReadReturned:
+        if (returned != 'I' && returned != 'T') return "it returns no whole number and no String";
+        break;
+      case probe::OperationCode::kReadReturnedFloat:
+      case probe::OperationCode::kReadReturnedFloat32:
+        if (returned != 'F') return "it returns no floating-point number";
+        break;
+      default:
+        break;
+    }
+  }
+  return "";
+}
+
+std::string WhyNoProbe(const probe::VerifiedProbe& probe) {
+  const uint32_t needs = probe.needs();
+  const probe::PlaceKind kind = probe.place().kind;
+  constexpr probe::Places kServed = At(probe::PlaceKind::kEntry) | At(probe::PlaceKind::kReturn) |
+                                    At(probe::PlaceKind::kError) | At(probe::PlaceKind::kDuration);
+  if ((At(kind) & kServed) == 0) return "methods have @entry, @return, @error and @duration only";
+  if ((needs & (probe::kNeedsStack | probe::kNeedsCaller)) != 0)
+    return "stacks and callers of Java methods cannot be read by this version";
+  if ((needs & probe::kNeedsStackArguments) != 0) return "a Java method has at most 6 such arguments";
+  const bool has_arguments = (needs & (probe::kNeedsIntArguments | probe::kNeedsFloatArguments)) != 0;
+  if (has_arguments && kind != probe::PlaceKind::kEntry)
+    return "arguments of Java methods are known at @entry only";
+  return "";
+}
+
+std::string Nearest(const std::string& name, const std::vector<std::string>& names) {
+  const std::string nearest = base::NearestWord(name, names);
+  return nearest.empty() ? "" : "; did you mean '" + nearest + "'?";
+}
+
+}  // namespace
+
+std::string TakeToolText(jvmtiEnv* tools, char* text) {
+  if (text == nullptr) return "";
+  std::string copy = text;
+  tools->Deallocate(reinterpret_cast<unsigned char*>(text));
+  return copy;
+}
+
+MethodSearch::MethodSearch(jvmtiEnv* tools, JNIEnv* jni, const Weaver& weaver)
+    : tools_(tools), jni_(jni), weaver_(weaver) {
+  jint count = 0;
+  jclass* classes = nullptr;
+  if (tools->GetLoadedClasses(&count, &classes) != JVMTI_ERROR_NONE) return;
+  for (const jclass type : std::span(classes, static_cast<size_t>(count))) {
+    // The JVM crashes when it is asked for the methods of a class that is not prepared.
+    jint status = 0;
+    char* signature = nullptr;
+    const bool is_prepared = tools->GetClassStatus(type, &status) == JVMTI_ERROR_NONE &&
+                             (status & JVMTI_CLASS_STATUS_PREPARED) != 0;
+    if (!is_prepared || tools->GetClassSignature(type, &signature, nullptr) != JVMTI_ERROR_NONE) continue;
+    std::string name = TakeToolText(tools, signature);
+    if (name.size() < 3 || name.front() != 'L') continue;
+    name = name.substr(1, name.size() - 2);
+    std::ranges::replace(name, '/', '.');
+    classes_.push_back({type, std::move(name)});
+  }
+  tools->Deallocate(reinterpret_cast<unsigned char*>(classes));
+}
+
+bool MethodSearch::Wanted::Matches(const std::string& pattern, const std::string& name) const {
+  return is_exact ? pattern == name : trace::MatchesGlob(pattern, name);
+}
+
+void MethodSearch::Find(const probe::VerifiedProbe& probe, FoundMethods* found) const {
+  const probe::Place& place = probe.place();
+  const bool is_regex = place.pattern == probe::PatternKind::kRegex;
+  const size_t mark = place.name.rfind("::");
+  found->why_none =
+      mark == place.name.npos && !is_regex ? "a Java method is named CLASS::METHOD" : WhyNoProbe(probe);
+  if (!found->why_none.empty()) return;
+  if (is_regex) return FindMatching(probe, found);
+  Wanted wanted{.type = place.name.substr(0, mark),
+                .method = place.name.substr(mark + 2),
+                .is_exact = place.pattern == probe::PatternKind::kQuoted,
+                .probe = &probe};
+  const char kind = wanted.type.empty() ? '\0' : wanted.type.front();
+  if (kind == '+' || kind == '@') wanted.type.erase(0, 1);
+  if (kind == '+') {
+    FindSubtypes(wanted, found);
+  } else if (kind == '@') {
+    FindAnnotated(wanted, found);
+  } else {
+    FindNamed(wanted, found);
+  }
+}
+
+void MethodSearch::FindNamed(const Wanted& wanted, FoundMethods* found) const {
+  bool is_known = false;
+  bool has_method = false;
+  std::vector<std::string> names;
+  for (const Loaded& loaded : classes_) {
+    if (!wanted.Matches(wanted.type, loaded.name)) continue;
+    is_known = true;
+    has_method |= FindIn(loaded, wanted, found, &names);
+  }
+  if (!is_known) {
+    found->why_none = NoClass(wanted.type);
+  } else if (!has_method) {
+    found->why_none =
+        "class " + wanted.type + " has no method '" + wanted.method + "'" + Nearest(wanted.method, names);
+  }
+}
+
+void MethodSearch::FindSubtypes(const Wanted& wanted, FoundMethods* found) const {
+  std::vector<jclass> bases;
+  for (const Loaded& loaded : classes_) {
+    if (wanted.Matches(wanted.type, loaded.name)) bases.push_back(loaded.type);
+  }
+  if (bases.empty()) {
+    found->why_none = NoClass(wanted.type);
+    return;
+  }
+  bool has_method = false;
+  std::vector<std::string> names;
+  for (const Loaded& loaded : classes_) {
+    const bool is_one = std::ranges::any_of(
+        bases, [&](jclass base) { return jni_->IsAssignableFrom(loaded.type, base) != JNI_FALSE; });
+    if (is_one) has_method |= FindIn(loaded, wanted, found, &names);
+  }
+  if (!has_method) {
+    found->why_none = "no class below " + wanted.type + " has a method '" + wanted.method + "' of its own" +
+                      Nearest(wanted.method, names);
+  }
+}
+
+void MethodSearch::FindAnnotated(const Wanted& wanted, FoundMethods* found) const {
+  for (const Loaded& loaded : classes_) {
+    if (!WhyNoClass(loaded.type).empty()) continue;
+    const auto annotations = weaver_.AnnotationsOf(jni_, loaded.type);
+    if (annotations.ok()) {
+      FindAnnotatedIn(loaded, *annotations, wanted, found);
+    } else {
+      found->refuse(loaded.name, annotations.status().message());
+    }
+  }
+  if (found->classes.empty()) {
+    found->why_none = "no method '" + wanted.method + "' has the annotation " + wanted.type +
+                      ", or it is not kept at run time";
+  }
+}
+
+void MethodSearch::FindAnnotatedIn(const Loaded& loaded, const std::string& annotations, const Wanted& wanted,
+                                   FoundMethods* found) const {
+  std::istringstream lines(annotations);
+  for (std::string line; std::getline(lines, line);) {
+    std::istringstream words(line);
+    std::string annotation, name, descriptor;
+    words >> annotation >> name >> descriptor;
+    if (!wanted.Matches(wanted.type, annotation)) continue;
+    std::vector<std::string> names;
+    if (name.empty()) {  // of the class
+      FindIn(loaded, wanted, found, &names);
+    } else if (wanted.Matches(wanted.method, name)) {
+      Wanted one = wanted;
+      one.method = name;
+      one.descriptor = descriptor;
+      one.is_exact = true;
+      FindIn(loaded, one, found, &names);
+    }
+  }
+}
+
+void MethodSearch::FindMatching(const probe::VerifiedProbe& probe, FoundMethods* found) const {
+  std::vector<std::pair<const Loaded*, std::string>> methods;
+  std::string names;
+  for (const Loaded& loaded : classes_) {
+    if (!WhyNoClass(loaded.type).empty()) continue;
+    std::vector<std::string> of_class;
+    for (const Method& each : MethodsOf(loaded)) of_class.push_back(each.method.name);
+    std::ranges::sort(of_class);
+    of_class.erase(std::ranges::unique(of_class).begin(), of_class.end());
+    for (std::string& name : of_class) {
+      names += loaded.name + "::" + name + "\n";
+      methods.emplace_back(&loaded, std::move(name));
+    }
+  }
+  const auto matching = weaver_.Matching(jni_, probe.place().name, names);
+  if (!matching.ok()) {
+    found->why_none = matching.status().message();
+    return;
+  }
+  for (size_t i = 0; i < std::min(methods.size(), matching->size()); ++i) {
+    if ((*matching)[i] != 'x') continue;
+    std::vector<std::string> other;
+    FindIn(*methods[i].first, {.type = {}, .method = methods[i].second, .is_exact = true, .probe = &probe},
+           found, &other);
+  }
+  if (matching->find('x') == std::string::npos)
+    found->why_none = "the expression is found in no CLASS::METHOD of the program's";
+}
+
+std::string MethodSearch::NoClass(const std::string& name) const {
+  std::vector<std::string> names;
+  for (const Loaded& loaded : classes_) names.push_back(loaded.name);
+  return "the JVM has loaded no class '" + name + "'" + Nearest(name, names);
+}
+
+std::string MethodSearch::WhyNoClass(jclass type) const {
+  jobject loader = nullptr;
+  jboolean is_modifiable = JNI_FALSE;
+  if (tools_->GetClassLoader(type, &loader) != JVMTI_ERROR_NONE) return "its class is gone";
+  // A JVM of version 17 does not verify what these classes become, and has code of its own for some methods.
+  if (loader == nullptr) return "it is a class of the JVM's own (of its boot loader)";
+  const bool is_own = jni_->IsSameObject(loader, weaver_.loader()) != JNI_FALSE;
+  jni_->DeleteLocalRef(loader);
+  if (is_own) return "it is a class of lagwatch's own";
+  if (tools_->IsModifiableClass(type, &is_modifiable) != JVMTI_ERROR_NONE || is_modifiable == JNI_FALSE)
+    return "the JVM does not let its class be changed (a hidden class)";
+  return "";
+}
+
+std::vector<MethodSearch::Method> MethodSearch::MethodsOf(const Loaded& loaded) const {
+  jint count = 0;
+  jmethodID* ids = nullptr;
+  if (tools_->GetClassMethods(loaded.type, &count, &ids) != JVMTI_ERROR_NONE) return {};
+  std::vector<Method> methods;
+  for (const jmethodID id : std::span(ids, static_cast<size_t>(count))) {
+    char* name = nullptr;
+    char* descriptor = nullptr;
+    jint modifiers = 0;
+    if (tools_->GetMethodName(id, &name, &descriptor, nullptr) != JVMTI_ERROR_NONE) continue;
+    FoundMethod method{
+        .id = id, .name = TakeToolText(tools_, name), .descriptor = TakeToolText(tools_, descriptor)};
+    // A bridge calls the method that is meant.
+    if (tools_->GetMethodModifiers(id, &modifiers) == JVMTI_ERROR_NONE && (modifiers & kBridge) == 0)
+      methods.push_back({std::move(method), modifiers});
+  }
+  tools_->Deallocate(reinterpret_cast<unsigned char*>(ids));
+  return methods;
+}
+
+bool MethodSearch::FindIn(const Loaded& loaded, const Wanted& wanted, FoundMethods* found,
+                          std::vector<std::string>* names) const {
+  if (const std::string why = WhyNoClass(loaded.type); !why.empty()) {
+    found->refuse(loaded.name, why);
+    return true;  // it may have such a method
+  }
+  bool is_known = false;
+  FoundClass in_class{.type = loaded.type, .name = loaded.name, .methods = {}};
+  for (Method& each : MethodsOf(loaded)) {
+    names->push_back(each.method.name);
+    const bool is_meant = wanted.Matches(wanted.method, each.method.name) &&
+                          (wanted.descriptor.empty() || wanted.descriptor == each.method.descriptor);
+    if (!is_meant) continue;
+    is_known = true;
+    const std::string why = (each.modifiers & (kNative | kAbstract)) != 0
+                                ? "it has no bytecode (native or abstract)"
+                                : WhyNoValues(*wanted.probe, each.method.descriptor);
+    if (why.empty()) {
+      in_class.methods.push_back(std::move(each.method));
+    } else {
+      found->refuse(loaded.name + "::" + each.method.name, why);
+    }
+  }
+  if (!in_class.methods.empty()) found->classes.push_back(std::move(in_class));
+  return is_known;
+}
+
+}  // namespace lagwatch::sdk::jvm

@@ -1,0 +1,30 @@
+// SPDX-License-Identifier: Apache-2.0
+// Probes on methods of Java: the interface by which the probe service asks the JVM's agent, which implements
+// it (sdk/jvm/probes). Context: background, one thread.
+#pragma once
+
+#include <span>
+#include <string>
+#include <vector>
+
+#include "sdk/probe/probe_messages.h"
+#include "sdk/probe/site_handlers.h"
+
+namespace lagwatch::sdk {
+
+class JavaProber {
+ public:
+  virtual ~JavaProber() = default;
+  // Puts probes on the methods that the sites' places mean, all at once. One result a site. The sites must
+  // stay for the process's life.
+  virtual std::vector<SiteResult> Arm(std::span<const SiteState* const> sites) = 0;
+  // Gives the sites' methods the bytecode that they have without them. A call under way may still reach a
+  // site.
+  virtual void Disarm(std::span<const SiteState* const> sites) = 0;
+  // Whether every method that ever had a probe, and has none now, has its first bytecode.
+  virtual bool CodeIsOriginal() = 0;
+  // What the program feels when the first probes come, besides their cost; empty: nothing. Any thread.
+  virtual std::string Caution() const = 0;
+};
+
+}  // namespace lagwatch::sdk

@@ -1,0 +1,206 @@
+// SPDX-License-Identifier: Apache-2.0
+// `lagwatch probe` on methods of Java, whose calls are known.
+#include <csignal>
+
+#include "tests/tools/probe/probe_testing.h"
+
+namespace lagwatch::tools {
+namespace {
+
+using ::testing::AllOf;
+using ::testing::ElementsAre;
+using ::testing::Not;
+
+class JavaProbes : public ProbeTest {
+ protected:
+  void SetUp() override { Run(WithAgent()); }
+  void Run(const std::vector<std::string>& command) {
+    program_ = std::make_unique<Process>(command);
+    ASSERT_TRUE(WaitUntil([&] { return program_->Output().ends_with("ready\n"); })) << program_->Errors();
+  }
+  static std::vector<std::string> Java(const std::vector<std::string>& options = {}) {
+    std::vector<std::string> command{LAGWATCH_PROBED_PROGRAM, "-Xmx64m"};
+    command.insert(command.end(), options.begin(), options.end());
+    command.insert(command.end(), {"-cp", LAGWATCH_JVM_CLASSES, "ProbedMethods", LAGWATCH_PROBED_METHODS});
+    return command;
+  }
+  // Of the agent that the JVM was started with.
+  static std::vector<std::string> WithAgent() { return Java({"-agentpath:" LAGWATCH_AGENT "=watched=0"}); }
+  std::string Bytecode(const std::string& method) {
+    const size_t before = program_->Output().size();
+    Do("bytecode " + method);
+    return program_->Output().substr(before);
+  }
+  // The only number of a table.
+  static std::string NumberIn(const std::string& table) {
+    const size_t begin = table.find_first_of("0123456789");
+    return begin == std::string::npos
+               ? table
+               : table.substr(begin, table.find_first_not_of("0123456789", begin) - begin);
+  }
+  std::string Refusal(const std::string& script) {
+    EXPECT_EQ(Ask({pid(), script, "--for", "50ms"}), 2) << errors_;
+    return errors_;
+  }
+};
+
+TEST_F(JavaProbes, TellSlowCallsFromQuickOnes) {
+  const std::string before = Bytecode("slow");
+  const std::string output =
+      Probe("java ProbedMethods::slow @return if duration > 150ms { print(duration) }", "slow 4");
+  EXPECT_EQ(Records(output).size(), 2U) << output;
+  for (const std::string& duration : Records(output)) EXPECT_THAT(duration, HasSubstr("ms"));
+  EXPECT_THAT(errors_, AllOf(HasSubstr("armed at 1 function"), HasSubstr("4 hits")));
+  EXPECT_EQ(Bytecode("slow"), before);
+  EXPECT_EQ(program_->Errors(), "");  // nor does the JVM say anything
+}
+
+TEST_F(JavaProbes, NeedNoWordForJavaWhereNoNativeFunctionHasTheName) {
+  EXPECT_EQ(NumberIn(Probe("ProbedMethods::add { sum(arg0) }", "add 5")), "0");
+  EXPECT_EQ(NumberIn(Probe("ProbedMethods::add { n: count }", "add 5")), "5");
+}
+
+TEST_F(JavaProbes, HaveArgumentsAndReturnedValues) {
+  EXPECT_THAT(Records(Probe("java ProbedMethods::add(long left, int right) { print(left, right) }", "add 3")),
+              ElementsAre("0 1", "1 1", "2 1"));
+  EXPECT_THAT(
+      Records(Probe("java ProbedMethods::add(long left, int right) -> long @return { print(returned) }",
+                    "add 3")),
+      ElementsAre("1", "2", "3"));
+  EXPECT_THAT(Records(Probe("java ProbedMethods$Square::area(double scale) -> double @entry { print(scale) }",
+                            "shapes 2")),
+              ElementsAre("0.5"));
+  EXPECT_THAT(
+      Records(Probe("java ProbedMethods$Circle::tint(float base) -> float @return { print(returned) }",
+                    "shapes 2")),
+      ElementsAre("0.75", "0.75"));
+  EXPECT_THAT(
+      Records(Probe("java ProbedMethods::greet(char* name) -> char* @return { print(returned) }", "greet 2")),
+      ElementsAre("hello number 0", "null"));
+  EXPECT_THAT(Records(Probe("java ProbedMethods::greet(char* name) if name ~ \"number*\" { print(name) }",
+                            "greet 3")),
+              ElementsAre("number 0", "number 2"));
+}
+
+TEST_F(JavaProbes, CountEachEndOnce) {
+  EXPECT_EQ(NumberIn(Probe("java ProbedMethods::deep @return { count }", "deep 7")), "70");
+  const std::string fail = Probe(
+      "java ProbedMethods::fail @return { r: count } java ProbedMethods::fail @error { print(type) } "
+      "java ProbedMethods::fail @duration { d: count }",
+      "fail 8");
+  EXPECT_EQ(Count(fail, "java.lang.IllegalStateException"), 4U) << fail;
+  EXPECT_THAT(fail, AllOf(HasSubstr("r\n  4"), HasSubstr("d\n  8")));
+  Do("check 1");  // loads the class
+  EXPECT_EQ(NumberIn(Probe("java ProbedMethods$Checked::<init> @error { count }", "check 6")), "3");
+  EXPECT_EQ(NumberIn(Probe("budget 10% 1000000/s\njava ProbedMethods::add @entry { count }", "threads 2000")),
+            "8000");
+}
+
+TEST_F(JavaProbes, AreFoundBySubtypeAnnotationAndExpression) {
+  Do("shapes 2");  // loads the classes
+  EXPECT_EQ(NumberIn(Probe("java +ProbedMethods$Shape::area { count }", "shapes 9")), "9");
+  EXPECT_THAT(errors_,
+              AllOf(HasSubstr("armed at 2 functions"), HasSubstr("ProbedMethods$Shape::area: it has no")));
+  EXPECT_EQ(NumberIn(Probe("java @ProbedMethods$Watched::* { count }", "shapes 9")), "9");
+  EXPECT_THAT(errors_, HasSubstr("armed at 1 function;"));
+  EXPECT_EQ(NumberIn(Probe("java /^ProbedMethods.(Circle|Square)::(area|tint)$/ { count }", "shapes 9")),
+            "18");
+  EXPECT_THAT(errors_, HasSubstr("armed at 3 functions"));
+  Probe("java ProbedMethods::s*l* { count }", "small 1");
+  EXPECT_THAT(errors_, HasSubstr("armed at 2 functions"));
+}
+
+TEST_F(JavaProbes, GiveAllMethodsTheirBytesBack) {
+  const std::string before = Bytecode("add") + Bytecode("deep") + Bytecode("fail");
+  const auto first = Start({pid(), "java ProbedMethods::add @return { count }"});
+  ASSERT_TRUE(WaitUntil([&] { return IsArmed(*first); })) << first->Errors();
+  const std::string of_first = Bytecode("add");
+  EXPECT_NE(of_first + Bytecode("deep") + Bytecode("fail"), before);
+  Probe("java ProbedMethods::* @duration { count }", "add 3");   // two scripts in one class
+  EXPECT_THAT(errors_, HasSubstr("left out: ProbedMethods::"));  // the native ones
+  EXPECT_EQ(Bytecode("add").size(), of_first.size());
+  Do("add 4");
+  first->Signal(SIGINT);
+  EXPECT_EQ(first->Wait(), 0) << first->Errors();  // it compares the bytes, too
+  EXPECT_EQ(NumberIn(first->Output()), "7");
+  EXPECT_EQ(Bytecode("add") + Bytecode("deep") + Bytecode("fail"), before);
+}
+
+TEST_F(JavaProbes, RefuseWithAReason) {
+  const std::string before = Bytecode("large");
+  EXPECT_THAT(Refusal("java ProbedMethods::large @return { count }"),
+              AllOf(HasSubstr("ProbedMethods::large: it would have 80"), HasSubstr("of more than 8000")));
+  EXPECT_EQ(Bytecode("large"), before);
+  EXPECT_EQ(NumberIn(Probe("java ProbedMethods::large @entry { count }", "large 4")),
+            "4");                                                                        // it is still short
+  EXPECT_THAT(Refusal("java java.lang.Math::max { count }"), HasSubstr("boot loader"));  // also an intrinsic
+  EXPECT_THAT(Refusal("java lagwatch.Weaver::weave { count }"), HasSubstr("of lagwatch's own"));
+  EXPECT_THAT(Refusal("java java.lang.LagwatchProbes::* { count }"), HasSubstr("boot loader"));
+  Do("hidden 1");
+  EXPECT_THAT(Refusal("java ProbedMethods$$Lambda*::run { count }"), HasSubstr("a hidden class"));
+  EXPECT_THAT(Refusal("java ProbedMethods::bytecode { count }"), HasSubstr("native or abstract"));
+  EXPECT_THAT(Refusal("java ProbedMethods::smal { count }"), HasSubstr("did you mean 'small'?"));
+  EXPECT_THAT(Refusal("java ProbedMethod::small { count }"), HasSubstr("did you mean 'ProbedMethods'?"));
+  EXPECT_THAT(Refusal("java ProbedMethods::small(long a, long b) { print(b) }"),
+              HasSubstr("fewer arguments"));
+  EXPECT_THAT(Refusal("java /(/ { count }"), HasSubstr("no probe at ("));
+  EXPECT_THAT(Refusal("java /^(([a-zA-Z.$]+)+)+0$/ { count }"), HasSubstr("takes too long"));
+  EXPECT_THAT(Refusal("java ProbedMethods::small { stack }"), HasSubstr("stacks"));
+}
+
+TEST_F(JavaProbes, SayThatALateAgentsFirstProbeSlowsTheProgram) {
+  Run(Java());
+  ASSERT_EQ(Ask({pid(), "java ProbedMethods::add { count }", "--for", "10ms"}), 0) << errors_;
+  EXPECT_LT(errors_.find("compiles all its code again"), errors_.find("armed at")) << errors_;
+  ASSERT_EQ(Ask({pid(), "java ProbedMethods::add { count }", "--for", "10ms"}), 0) << errors_;
+  EXPECT_THAT(errors_, Not(HasSubstr("compiles all")));
+  Run(WithAgent());
+  ASSERT_EQ(Ask({pid(), "java ProbedMethods::add { count }", "--for", "10ms"}), 0) << errors_;
+  EXPECT_THAT(errors_, Not(HasSubstr("compiles all")));
+}
+
+TEST_F(JavaProbes, SendWhatWasCountedWhenTheJvmEnds) {
+  const auto console = Start({pid(), "java ProbedMethods::small { n: count }"});
+  ASSERT_TRUE(WaitUntil([&] { return IsArmed(*console); })) << console->Errors();
+  program_->WriteInput("hidden 3\nexit 4\n");
+  EXPECT_EQ(program_->Wait(), 4);
+  EXPECT_EQ(console->Wait(), 0);
+  EXPECT_EQ(NumberIn(console->Output()), "3") << console->Errors();
+}
+
+TEST_F(JavaProbes, ServeNativeFunctionsInOneScript) {
+  const std::string output =
+      Probe("java ProbedMethods::slow { j: count } libc!write { w: count }", "shapes 1");
+  EXPECT_THAT(errors_, HasSubstr("armed at 2 functions"));
+  EXPECT_THAT(output, Not(HasSubstr("w\n  0"))) << output;
+}
+
+TEST_F(JavaProbes, AreForbiddenByTheProgram) {
+  const std::string before = Bytecode("add");
+  const auto console = Start({pid(), "java ProbedMethods::add { count }"});
+  ASSERT_TRUE(WaitUntil([&] { return IsArmed(*console); })) << console->Errors();
+  EXPECT_NE(Bytecode("add"), before);
+  Do("forbid");
+  EXPECT_EQ(console->Wait(), 0);
+  EXPECT_TRUE(WaitUntil([&] { return Bytecode("add") == before; }));
+  EXPECT_THAT(Refusal("java ProbedMethods::add { count }"), HasSubstr("it has forbidden probes"));
+}
+
+TEST_F(JavaProbes, AreForbiddenByRunAndTheAgentsOption) {
+  std::vector<std::string> run{LAGWATCH_PROGRAM, "run",          "--no-probes", "--quiet",
+                               "--spool",        "/nonexistent", "--"};
+  const std::vector<std::string> java = Java();
+  run.insert(run.end(), java.begin(), java.end());
+  Run(run);
+  EXPECT_THAT(Refusal("java ProbedMethods::add { count }"), HasSubstr("it has forbidden probes"));
+  EXPECT_THAT(Refusal("libc!write { count }"), HasSubstr("it has forbidden probes"));
+  // By a shell that becomes Java: the library of `lagwatch run` is in the JVM, and the agent comes later.
+  std::string command = "exec";
+  for (const std::string& word : java) command += " '" + word + "'";
+  Run({LAGWATCH_PROGRAM, "run", "--no-probes", "--quiet", "--spool", "/nonexistent", "--", "/bin/sh", "-c",
+       command});
+  EXPECT_THAT(Refusal("java ProbedMethods::add { count }"), HasSubstr("it has forbidden probes"));
+}
+
+}  // namespace
+}  // namespace lagwatch::tools
