@@ -265,13 +265,11 @@ base::Status NotServed(const std::string& what, const std::string& instead) {
 
 // The JVM's agent finds the methods: nothing outside knows the classes.
 std::vector<ProbeSiteAt> OfJava(const Place& place, uint16_t probe) {
-  return {{.probe = probe,
-           .role = sdk::SiteRole::kJavaMethod,
-           .build_id = {},
-           .module = {},
-           .offset = 0,
-           .name = place.name,
-           .detail = {}}};
+  ProbeSiteAt site;
+  site.probe = probe;
+  site.role = sdk::SiteRole::kJavaMethod;
+  site.name = place.name;
+  return {site};
 }
 
 // In a JVM CLASS::METHOD is one of Java if no native function has the name.
