@@ -14,7 +14,7 @@
 #include "base/command_line/nearest_word.h"
 #include "collector/symbols/names/function_name.h"
 #include "tools/read/table.h"
-#include "trace/instrument/function_filter.h"
+#include "trace/instrument/rules/function_names.h"
 
 namespace lagwatch::tools {
 namespace {
@@ -163,12 +163,23 @@ base::Result<std::vector<ProbeSiteAt>> OfOneFile(std::vector<ProbeSiteAt> sites,
                                                       "': say which: " + Join(all, ", "));
 }
 
+bool IsTaken(const trace::InstrumentRules& rules, const ProcessModule& module,
+             const ModuleFunction& function) {
+  return rules.empty() || rules
+                              .Decide({.module = module.path(),
+                                       .build_id = module.build_id(),
+                                       .offset = function.offset,
+                                       .symbol = function.name})
+                              .is_taken;
+}
+
 base::Result<std::vector<ProbeSiteAt>> FindInFunctions(const Place& place, uint16_t probe,
                                                        ProcessFunctions* functions, DebugTypes* types) {
   const auto pattern = LAGWATCH_TRY(NamePattern::Of(place));
   std::vector<ProbeSiteAt> sites;
   std::set<std::pair<std::string, uint64_t>> known;
   bool is_chosen_at_load = false;
+  size_t left_out = 0;
   for (ProcessModule& module : functions->modules()) {
     const bool is_meant =
         place.module.empty() ? !IsLoader(module.file_name()) : module.IsCalled(place.module);
@@ -180,6 +191,11 @@ base::Result<std::vector<ProbeSiteAt>> FindInFunctions(const Place& place, uint1
       if (!place.source_file.empty() && !of_file.contains(function.offset)) continue;
       if (place.kind == PlaceKind::kCall && !function.is_global) continue;
       if (!pattern.Matches(function)) continue;
+      // A name in full means its function, whatever the rules say.
+      if (!pattern.is_plain() && !IsTaken(functions->rules(), module, function)) {
+        ++left_out;
+        continue;
+      }
       is_chosen_at_load |= function.is_chosen_at_load;
       if (function.is_chosen_at_load || !known.emplace(module.path(), function.offset).second) continue;
       sites.push_back(SiteOf(module, function, probe));
@@ -189,6 +205,9 @@ base::Result<std::vector<ProbeSiteAt>> FindInFunctions(const Place& place, uint1
     return base::Status(base::StatusCode::kInvalid,
                         "the C library chooses the code of '" + place.name +
                             "' when it is loaded: probe the functions that call it");
+  if (sites.empty() && left_out != 0)
+    return base::Status(base::StatusCode::kNotFound, "the rules leave out all " + std::to_string(left_out) +
+                                                         " functions that '" + place.name + "' means");
   if (sites.empty()) return NoSuchFunction(place, functions, types);
   if (sites.size() > sdk::kMaxProbeSites)
     return base::Status(base::StatusCode::kTooLarge,

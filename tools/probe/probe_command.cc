@@ -21,11 +21,13 @@
 #include "tools/probe/debug_types.h"
 #include "tools/probe/function_search.h"
 #include "tools/probe/process_functions.h"
+#include "tools/probe/rule_files.h"
 #include "tools/probe/script.h"
 #include "tools/probe/service_client.h"
 #include "tools/process_files.h"
 #include "tools/read/output.h"
 #include "tools/read/table.h"
+#include "tools/rules/rule_options.h"
 #include "tools/watch/targets.h"
 
 namespace lagwatch::tools {
@@ -41,6 +43,7 @@ struct ProbeOptions : ConsoleOptions {
   std::string for_text;
   std::string event;
   std::string level;
+  RuleOptions rules;
   uint32_t id = 0;
   bool lists_scripts = false;
   bool lists_armed = false;
@@ -107,13 +110,21 @@ base::Result<ServiceClient> AwaitService(pid_t pid) {
   }
 }
 
+// The process's functions, and the rules for its program.
+base::Result<ProcessFunctions> FunctionsOf(pid_t pid, const RuleOptions& options) {
+  auto functions = LAGWATCH_TRY(ProcessFunctions::Of(pid));
+  const auto rules = LAGWATCH_TRY(RulesFor(options, functions.modules().front().seen_path()));
+  functions.SetRules(ResolveFiles(rules, &functions.modules()));
+  return functions;
+}
+
 int ArmAndShow(pid_t pid, const Script& script, const ProbeOptions& options) {
   if (options.is_at_start) dup2(STDERR_FILENO, STDOUT_FILENO);
   // Connected first: the program goes on when the console is gone.
   base::Result<ServiceClient> client = base::Status(base::StatusCode::kNotFound, "");
   if (options.is_at_start) client = AwaitService(pid);
   if (options.is_at_start && !client.ok()) return Refuse(client.status().message());
-  auto functions = ProcessFunctions::Of(pid);
+  auto functions = FunctionsOf(pid, options.rules);
   if (!functions.ok()) return Refuse(functions.status().message());
   auto prepared = PrepareScript(script, &*functions);
   if (!prepared.ok()) return Refuse(prepared.status().message());
@@ -234,8 +245,8 @@ int SetLevel(ServiceClient* client, const ProbeOptions& options) {
   return 0;
 }
 
-int ListFunctions(pid_t pid, const std::string& pattern) {
-  auto functions = ProcessFunctions::Of(pid);
+int ListFunctions(pid_t pid, const std::string& pattern, const RuleOptions& rules) {
+  auto functions = FunctionsOf(pid, rules);
   if (!functions.ok()) return Refuse(functions.status().message());
   DebugTypes types(&*functions);
   auto sites = FindFunctions(pattern, &*functions, &types);
@@ -276,7 +287,7 @@ int Run(ProbeOptions options) {
   const auto started = base::ParseNumber<pid_t>(target);
   const auto pid = options.is_at_start && started ? base::Result<pid_t>(*started) : FindTarget(target);
   if (!pid.ok()) return Refuse(pid.status().message());
-  if (!options.functions.empty()) return ListFunctions(*pid, options.functions);
+  if (!options.functions.empty()) return ListFunctions(*pid, options.functions, options.rules);
   const bool acts_on_armed = options.lists_armed || options.reattaches || options.disarms ||
                              !options.event.empty() || !options.level.empty();
   if (acts_on_armed) {
@@ -318,6 +329,7 @@ void AddProbeCommand(CLI::App* app, int* exit_code) {
   probe->add_flag("--list", options->lists_scripts, "List the scripts that come with lagwatch");
   probe->add_option("--functions", options->functions,
                     "List the functions that match [MODULE!]PATTERN, and whether they can be probed");
+  AddRulesOption(probe, &options->rules);
   probe->add_option("--for", options->for_text, "End after this time, such as 10s");
   probe->add_flag("--json", options->is_json, "Print JSON, one object a line");
   probe->add_flag(
