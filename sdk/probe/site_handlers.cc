@@ -14,7 +14,7 @@
 #include "probe/run/interpreter.h"
 #include "sdk/probe/native_hit.h"
 #include "sdk/probe/thrown_type.h"
-#include "trace/instrument/function_filter.h"
+#include "trace/instrument/rules/function_names.h"
 
 namespace lagwatch::sdk {
 

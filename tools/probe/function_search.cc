@@ -14,7 +14,7 @@
 #include "base/command_line/nearest_word.h"
 #include "collector/symbols/names/function_name.h"
 #include "tools/read/table.h"
-#include "trace/instrument/function_filter.h"
+#include "trace/instrument/rules/function_names.h"
 
 namespace lagwatch::tools {
 namespace {
@@ -175,11 +175,22 @@ base::Result<std::vector<ProbeSiteAt>> OfOneFile(std::vector<ProbeSiteAt> sites,
                                                       "': say which: " + Join(all, ", "));
 }
 
+bool IsTaken(const trace::InstrumentRules& rules, const ProcessModule& module,
+             const ModuleFunction& function) {
+  return rules.empty() || rules
+                              .Decide({.module = module.path(),
+                                       .build_id = module.build_id(),
+                                       .offset = function.offset,
+                                       .symbol = function.name})
+                              .is_taken;
+}
+
 base::Result<std::vector<ProbeSiteAt>> FindInFunctions(const Place& place, uint16_t probe,
                                                        ProcessFunctions* functions, DebugTypes* types) {
   const auto pattern = LAGWATCH_TRY(NamePattern::Of(place));
   std::vector<ProbeSiteAt> sites;
   bool is_local = false;  // a function that no other file can call by its name
+  size_t left_out = 0;
   std::set<std::tuple<std::string, uint64_t, std::string>> known;
   for (ProcessModule& module : functions->modules()) {
     const bool is_left_out =
@@ -195,6 +206,11 @@ base::Result<std::vector<ProbeSiteAt>> FindInFunctions(const Place& place, uint1
         is_local = true;
         continue;
       }
+      // A name in full means its function, whatever the rules say.
+      if (!pattern.is_plain() && !IsTaken(functions->rules(), module, function)) {
+        ++left_out;
+        continue;
+      }
       // Import tables, and the loader, go by names.
       const bool is_by_name = place.kind == PlaceKind::kCall || function.is_chosen_at_load;
       const bool is_new = known
@@ -206,9 +222,13 @@ base::Result<std::vector<ProbeSiteAt>> FindInFunctions(const Place& place, uint1
     }
   }
   if (sites.empty() && is_local)
-    return base::Status(base::StatusCode::kNotFound, "no import table leads to '" + place.name +
-                                                         "', which its file keeps to itself: probe the function "
-                                                         "itself, without call");
+    return base::Status(base::StatusCode::kNotFound,
+                        "no import table leads to '" + place.name +
+                            "', which its file keeps to itself: probe the function "
+                            "itself, without call");
+  if (sites.empty() && left_out != 0)
+    return base::Status(base::StatusCode::kNotFound, "the rules leave out all " + std::to_string(left_out) +
+                                                         " functions that '" + place.name + "' means");
   if (sites.empty()) return NoSuchFunction(place, functions, types);
   if (sites.size() > sdk::kMaxProbeSites)
     return base::Status(base::StatusCode::kTooLarge,

@@ -26,6 +26,7 @@
 #include "trace/instrument/probes/code_space.h"
 #include "trace/instrument/probes/grace_period.h"
 #include "trace/instrument/probes/head_patch.h"
+#include "trace/instrument/probes/instruction.h"
 #include "trace/instrument/probes/mapped_code.h"
 #include "trace/instrument/probes/probed_modules.h"
 #include "trace/instrument/probes/tail_jumps.h"
@@ -136,6 +137,7 @@ struct FunctionProber::State {
   void DisarmImports();
   ProbeResult ExamineOne(const Pass& pass, const ProbedModule& module, uint64_t function, bool wants_return);
   static void ArmIn(Pass* pass, const ProbedModule& module);
+  static void ListIn(Pass* pass, const ProbedModule& module);
   static void DisarmIn(Pass* pass, const ProbedModule& module);
   static void RestorePadsIn(Pass* pass, const ProbedModule& module);
   void RestorePads(int64_t most_ms);
@@ -561,24 +563,66 @@ std::vector<ProbeResult> FunctionProber::Examine(std::span<const uint64_t> funct
   return results;
 }
 
+void FunctionProber::State::ListIn(Pass* pass, const ProbedModule& module) {
+  auto* listed = static_cast<ListWork*>(pass->work);
+  if (!listed->filter.WantsModule(module.path)) return;
+  const auto names = stack::FunctionTable::Load(module.path, module.build_id);
+  for (size_t i = 0; i < module.functions.size(); ++i) {
+    const uint64_t function = module.functions.BeginOf(i);
+    if (!listed->filter.WantsAddress(function)) continue;
+    std::string name = names.NameAt(function - module.load_bias).value_or("");
+    const RuledFunction ruled{.module = module.path,
+                              .build_id = module.build_id,
+                              .offset = function - module.load_bias,
+                              .symbol = name};
+    if (!listed->filter.WantsName(ruled)) continue;
+    const ProbeResult result = pass->state->ExamineOne(*pass, module, function, listed->wants_return);
+    if (result.reason == ProbeReason::kUnusualFrame) continue;
+    listed->functions.push_back({function, std::move(name), module.path, result});
+  }
+}
+
 std::vector<ProbedFunction> FunctionProber::List(const FunctionFilter& filter, bool wants_return) {
   ListWork work{filter, wants_return, {}};
-  const auto list = [](Pass* pass, const ProbedModule& module) {
-    auto* listed = static_cast<ListWork*>(pass->work);
-    if (!listed->filter.WantsModule(module.path)) return;
-    const auto names = stack::FunctionTable::Load(module.path, module.build_id);
-    for (size_t i = 0; i < module.functions.size(); ++i) {
-      const uint64_t function = module.functions.BeginOf(i);
-      if (!listed->filter.WantsAddress(function)) continue;
-      std::string name = names.NameAt(function - module.load_bias).value_or("");
-      if (!listed->filter.WantsName(name)) continue;
-      const ProbeResult result = pass->state->ExamineOne(*pass, module, function, listed->wants_return);
-      if (result.reason == ProbeReason::kUnusualFrame) continue;
-      listed->functions.push_back({function, std::move(name), module.path, result});
-    }
-  };
-  if (CanPatch()) static_cast<void>(state_->Walk(list, &work));  // without, there is nothing to list
+  if (CanPatch())
+    static_cast<void>(state_->Walk(&State::ListIn, &work));  // without, there is nothing to list
   return std::move(work.functions);
+}
+
+std::vector<ProbedFunction> FunctionProber::ListModule(const dl_phdr_info& info, bool wants_return) {
+  const FunctionFilter all;
+  ListWork work{all, wants_return, {}};
+  const CodeWriter writer;
+  const MemoryMap memory;
+  State state;
+  Pass pass{.state = &state,
+            .writer = writer,
+            .memory = memory,
+            .visit = &State::ListIn,
+            .work = &work,
+            .ranges = {}};
+  const ProbedModule module(info);
+  if (CanPatch() && module.code_begin < module.code_end) State::ListIn(&pass, module);
+  return std::move(work.functions);
+}
+
+std::vector<uint64_t> FunctionProber::DirectCallees(const dl_phdr_info& info, uint64_t function) {
+  std::vector<uint64_t> callees;
+  const ProbedModule module(info);
+  const UnwindIndex::Function found = module.functions.Find(function);
+  if (found.begin != function || !module.HasCode(found.begin) || !module.HasCode(found.end - 1))
+    return callees;
+  for (uint64_t at = found.begin; at < found.end;) {
+    const Instruction instruction = DecodeInstruction(CodeAt(at), found.end - at, at);
+    if (instruction.size_bytes == 0) break;
+    const bool leaves = instruction.target - found.begin >= found.end - found.begin;
+    const bool is_jump = instruction.kind == Instruction::Kind::kJump ||
+                         instruction.kind == Instruction::Kind::kConditionalJump;
+    if (instruction.kind == Instruction::Kind::kCall || (is_jump && leaves))
+      callees.push_back(instruction.target);
+    at += instruction.size_bytes;
+  }
+  return callees;
 }
 
 }  // namespace lagwatch::trace

@@ -4,6 +4,8 @@
 // probed safely is refused with the reason. docs/design/probes_native.md shows how.
 #pragma once
 
+#include <link.h>
+
 #include <cstddef>
 #include <cstdint>
 #include <memory>
@@ -79,6 +81,12 @@ class FunctionProber {
   // The functions of loaded modules that `filter` wants, by their unwind tables and with the same answers;
   // the parts of functions that compilers put elsewhere are left out. Context: background.
   std::vector<ProbedFunction> List(const FunctionFilter& filter, bool wants_return);
+  // The same for all functions of a module that need not be one of this process's (ModuleImage). Empty where
+  // this processor's code cannot be probed.
+  static std::vector<ProbedFunction> ListModule(const dl_phdr_info& info, bool wants_return);
+  // The targets of direct calls in the code of the module's function at `function`, and of its jumps to other
+  // functions. Empty likewise.
+  static std::vector<uint64_t> DirectCallees(const dl_phdr_info& info, uint64_t function);
 
  private:
   struct State;

@@ -27,6 +27,8 @@ std::vector<ProbeResult> FunctionProber::Examine(std::span<const uint64_t> funct
 }
 
 std::vector<ProbedFunction> FunctionProber::List(const FunctionFilter&, bool) { return {}; }
+std::vector<ProbedFunction> FunctionProber::ListModule(const dl_phdr_info&, bool) { return {}; }
+std::vector<uint64_t> FunctionProber::DirectCallees(const dl_phdr_info&, uint64_t) { return {}; }
 
 ProbeStats FunctionProbeStats() { return {}; }
 void LeaveThreadOutOfProbes() {}
