@@ -266,8 +266,8 @@ int ListFunctions(pid_t pid, const std::string& pattern) {
     table.AddRow({module + "!" + (*sites)[i].name, result.is_armed ? result.text : "no: " + result.text});
   }
   const std::string summary = std::to_string(sites->size()) +
-                              (sites->size() == 1 ? " function, " : " functions, ") + std::to_string(refused) +
-                              " of which cannot be probed\n";
+                              (sites->size() == 1 ? " function, " : " functions, ") +
+                              std::to_string(refused) + " of which cannot be probed\n";
   return Print(table.ToText(TerminalWidth()) + summary);
 }
 
