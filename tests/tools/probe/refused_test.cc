@@ -111,8 +111,8 @@ TEST_F(RefusedProbes, AskForTheParametersWithoutDebugInformation) {
   Process python({"/usr/bin/python3", "-c", "print('ready', flush=True); input()"});
   ASSERT_TRUE(WaitUntil([&] { return python.Output() == "ready\n"; }));
   ExpectRefused(python.pid(),
-                {{{"PyObject_Repr { print(item) }"},
-                  "the parameters are unknown: declare them, as in PyObject_Repr(const char* item)"}});
+                {{{"PyObject_Repr { print(operand) }"},
+                  "the parameters are unknown: declare them, as in PyObject_Repr(const char* operand)"}});
 }
 
 TEST_F(RefusedProbes, SayThatAProcessIsNotThere) {
