@@ -12,6 +12,7 @@
 #include "base/ticks.h"
 #include "probe/run/interpreter.h"
 #include "probe/verify/verifier.h"
+#include "sdk/probe/loop_sites.h"
 #include "sdk/probe/native_hit.h"
 
 namespace lagwatch::sdk {
@@ -19,6 +20,10 @@ namespace {
 
 // Time that a hit takes besides the program, with the vector registers saved around it.
 constexpr uint32_t kMechanismNs = 150;
+
+bool IsAtLoops(const probe::VerifiedProbe& probe) {
+  return (At(probe.place().kind) & probe::kOfLoops) != 0;
+}
 
 }  // namespace
 
@@ -50,6 +55,20 @@ bool ArmedProgram::NeedsStacks() const {
                              [](const auto& each) { return (each.needs() & probe::kNeedsStack) != 0; });
 }
 
+bool ArmedProgram::NeedsLoops() const {
+  return std::ranges::any_of(program_.probes(), IsAtLoops);
+}
+
+SiteState* ArmedProgram::NewState(const probe::VerifiedProbe& probe) {
+  SiteState& state = sites_.emplace_back();
+  state.probe = &probe;
+  state.state = state_.get();
+  state.is_active = &is_active_;
+  state.locks = locks_.get();
+  state.ns_per_tick = ticks_.ns_per_tick;
+  return &state;
+}
+
 SiteState* ArmedProgram::StateFor(const ProbeSiteAt& site, const trace::ProbeHandlers** handlers,
                                   SiteResult* result) {
   if (site.probe >= program_.probes().size()) {
@@ -59,15 +78,19 @@ SiteState* ArmedProgram::StateFor(const ProbeSiteAt& site, const trace::ProbeHan
   const probe::VerifiedProbe& of = program_.probes()[site.probe];
   *handlers = HandlersFor(site.role, of, &result->text);
   if (*handlers == nullptr) return nullptr;
-  SiteState& state = sites_.emplace_back();
-  state.probe = &of;
-  state.state = state_.get();
-  state.is_active = &is_active_;
-  state.locks = locks_.get();
-  state.ns_per_tick = ticks_.ns_per_tick;
-  state.operation = site.detail;
-  if (site.role == SiteRole::kThrow) state.thrown_types = of.place().name;
-  return &state;
+  SiteState* state = NewState(of);
+  state->operation = site.detail;
+  if (site.role == SiteRole::kThrow) state->names = of.place().name;
+  return state;
+}
+
+void ArmedProgram::ArmLoops() {
+  for (const probe::VerifiedProbe& each : program_.probes()) {
+    if (!IsAtLoops(each)) continue;
+    SiteState* state = NewState(each);
+    state->names = each.place().name;
+    if (LoopSites::Instance().Add(state)) loop_sites_.push_back(state);
+  }
 }
 
 std::vector<SiteResult> ArmedProgram::Arm(trace::FunctionProber* prober) {
@@ -81,6 +104,7 @@ std::vector<SiteResult> ArmedProgram::Arm(trace::FunctionProber* prober) {
   is_active_.store(true);
   ArmSites(prober, {order.begin(), rest.begin()}, &files, &results);
   ArmSites(prober, {rest.begin(), rest.end()}, &files, &results);
+  ArmLoops();
   return results;
 }
 
@@ -121,6 +145,8 @@ void ArmedProgram::ArmSites(trace::FunctionProber* prober, const std::vector<siz
 
 void ArmedProgram::Disarm(trace::FunctionProber* prober) {
   is_active_.store(false);
+  for (const SiteState* site : loop_sites_) LoopSites::Instance().Remove(site);
+  loop_sites_.clear();
   prober->Disarm(ids_);
   ids_.clear();
   timers_.clear();

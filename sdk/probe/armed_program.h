@@ -50,6 +50,8 @@ class ArmedProgram {
   const ProbeTicks& ticks() const { return ticks_; }
   size_t armed_sites() const { return ids_.size(); }
   bool NeedsStacks() const;
+  // Whether it is at dispatches or hangs, which a process has only while its loops are watched.
+  bool NeedsLoops() const;
   probe::ProbeState& state() { return *state_; }
   const HeldLocks& locks() const { return *locks_; }
 
@@ -65,6 +67,8 @@ class ArmedProgram {
 
   // The request for a site; null if it is refused, and `result` says why.
   SiteState* StateFor(const ProbeSiteAt& site, const trace::ProbeHandlers** handlers, SiteResult* result);
+  SiteState* NewState(const probe::VerifiedProbe& probe);
+  void ArmLoops();
   void ArmSites(trace::FunctionProber* prober, const std::vector<size_t>& sites, LoadedFiles* files,
                 std::vector<SiteResult>* results);
   void RunHere(const probe::VerifiedProbe& probe, int64_t number);
@@ -80,6 +84,7 @@ class ArmedProgram {
   std::atomic<bool> is_active_{false};
   std::deque<SiteState> sites_;  // addresses stay
   std::vector<trace::ProbeId> ids_;
+  std::vector<const SiteState*> loop_sites_;
   std::vector<Timer> timers_;
 };
 

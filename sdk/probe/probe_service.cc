@@ -11,6 +11,7 @@
 
 #include "base/clock.h"
 #include "base/process/run_guarded.h"
+#include "sdk/probe/loop_sites.h"
 #include "trace/hooks/frame_pointer_walk.h"
 
 namespace lagwatch::sdk {
@@ -271,6 +272,8 @@ std::string ProbeService::Arm(Console* console, std::string_view body) {
   if (!created.ok()) return Refusal(created.status().message());
   std::unique_ptr<ArmedProgram> armed = std::move(created).value();
   if (armed->NeedsStacks() && !PrepareStackCaptures()) return Refusal("its stacks cannot be walked");
+  if (armed->NeedsLoops() && !LoopSites::Instance().AreLoopsWatched())
+    return Refusal("its loops are not watched: `lagwatch attach PID` does that, or `lagwatch run` from its start");
   WriteAuditLine("user " + std::to_string(console->user) + ", process " + std::to_string(console->pid) +
                  ", arms a probe in this process: " + title);
   const trace::ProbeStats before = trace::FunctionProbeStats();

@@ -34,11 +34,6 @@ constexpr size_t kFloatArguments = 8;
 // Initial-exec: no call and no allocation at the first access.
 constinit thread_local uint32_t t_tid __attribute__((tls_model("initial-exec"))) = 0;
 
-uint32_t OwnTid() {
-  if (t_tid == 0) t_tid = static_cast<uint32_t>(syscall(SYS_gettid));
-  return t_tid;
-}
-
 const SiteState* ActiveSite(void* user_data) {
   const auto* site = static_cast<const SiteState*>(user_data);
   return site->is_active->load(std::memory_order_relaxed) ? site : nullptr;  // one hit more or less
@@ -88,12 +83,6 @@ NativeHit HitOf(const ProbeReturn& returned, PlaceKind kind) {
   return hit;
 }
 
-void Run(const SiteState& site, const NativeHit& hit) {
-  const int saved_errno = errno;
-  probe::RunProbe(*site.probe, hit, site.state);
-  errno = saved_errno;
-}
-
 uint64_t ToNs(const SiteState& site, uint64_t ticks) {
   return static_cast<uint64_t>(static_cast<double>(ticks) * site.ns_per_tick);
 }
@@ -112,14 +101,14 @@ void OnEntry(const ProbeEntry& entry, void* user_data) {
     const auto stack = reinterpret_cast<uint64_t>(entry.stack);
     hit.from = {entry.return_address, stack + sizeof(uint64_t), CallersFramePointer(stack)};
   }
-  Run(*site, hit);
+  RunHit(*site, hit);
 }
 
 template <bool kTakesReturns, bool kTakesErrors>
 void OnReturn(const ProbeReturn& returned, void* user_data) {
   const SiteState* site = ActiveSite(user_data);
   if (site == nullptr || !(returned.left_by_exception ? kTakesErrors : kTakesReturns)) return;
-  Run(*site, HitOf(returned, returned.left_by_exception ? PlaceKind::kError : PlaceKind::kReturn));
+  RunHit(*site, HitOf(returned, returned.left_by_exception ? PlaceKind::kError : PlaceKind::kReturn));
 }
 
 // __cxa_throw(object, type, destructor).
@@ -137,7 +126,7 @@ void OnThrow(const ProbeEntry& entry, void* user_data) {
   mangled[size] = '\0';
   ReadableTypeName(mangled, name, sizeof name);
   errno = saved_errno;
-  if (!site->thrown_types.empty() && !trace::MatchesGlob(site->thrown_types, name)) return;
+  if (!site->names.empty() && !trace::MatchesGlob(site->names, name)) return;
   probe::HitDetails details;
   details.thrown_type = name;
   details.thrown_object = entry.int_args[0];
@@ -145,7 +134,7 @@ void OnThrow(const ProbeEntry& entry, void* user_data) {
   hit.details = &details;
   const auto stack = reinterpret_cast<uint64_t>(entry.stack);
   hit.from = {entry.return_address, stack + sizeof(uint64_t), CallersFramePointer(stack)};
-  Run(*site, hit);
+  RunHit(*site, hit);
 }
 
 template <SiteRole kRole>
@@ -170,7 +159,7 @@ void OnAllocated(const ProbeReturn& returned, void* user_data) {
   if (details.address == 0) return;
   NativeHit hit = HitOf(returned, PlaceKind::kAlloc);
   hit.details = &details;
-  Run(*site, hit);
+  RunHit(*site, hit);
 }
 
 // Of a mutex; locks for writers have 0 at that place.
@@ -205,7 +194,7 @@ void RunUnlocked(const SiteState& site, const ProbeEntry& entry, uint64_t lock) 
   hit.details = &details;
   const auto stack = reinterpret_cast<uint64_t>(entry.stack);
   hit.from = {entry.return_address, stack + sizeof(uint64_t), CallersFramePointer(stack)};
-  Run(site, hit);
+  RunHit(site, hit);
 }
 
 void OnUnlock(const ProbeEntry& entry, void* user_data) {
@@ -234,7 +223,7 @@ void OnTransferred(const ProbeReturn& returned, void* user_data) {
   details.operation = site->operation.c_str();
   NativeHit hit = HitOf(returned, PlaceKind::kIo);
   hit.details = &details;
-  Run(*site, hit);
+  RunHit(*site, hit);
 }
 
 void OnExit(const ProbeEntry& entry, void* user_data) {
@@ -245,7 +234,7 @@ void OnExit(const ProbeEntry& entry, void* user_data) {
   details.status = static_cast<int32_t>(entry.int_args[0]);
   NativeHit hit = HitOf(entry, PlaceKind::kExit);
   hit.details = &details;
-  Run(*site, hit);
+  RunHit(*site, hit);
   if (void (*before_exit)() = g_before_exit.load(std::memory_order_acquire)) before_exit();
 }
 
@@ -300,6 +289,17 @@ PlaceKind PlaceOf(SiteRole role) {
 }
 
 }  // namespace
+
+uint32_t OwnTid() {
+  if (t_tid == 0) t_tid = static_cast<uint32_t>(syscall(SYS_gettid));
+  return t_tid;
+}
+
+void RunHit(const SiteState& site, const NativeHit& hit) {
+  const int saved_errno = errno;
+  probe::RunProbe(*site.probe, hit, site.state);
+  errno = saved_errno;
+}
 
 const ProbeHandlers* HandlersFor(SiteRole role, const probe::VerifiedProbe& probe, std::string* why) {
   if (role == SiteRole::kFunction) return FunctionHandlers(probe, why);

@@ -16,6 +16,8 @@
 
 namespace lagwatch::sdk {
 
+struct NativeHit;
+
 // A handler's user data. Never freed: a thread may be on its way to the handler for ever.
 struct SiteState {
   const probe::VerifiedProbe* probe = nullptr;
@@ -24,12 +26,17 @@ struct SiteState {
   HeldLocks* locks = nullptr;                    // kLock and similar roles
   double ns_per_tick = 1;
   std::string operation;     // kTransfer
-  std::string thrown_types;  // kThrow: a glob; empty: all
+  std::string names;  // a glob on types (kThrow) or loops; empty: all
 };
 
 // The handlers for the probe at a function of that role; null if its values are not available there, which
 // `why` says. Context: background.
 const trace::ProbeHandlers* HandlersFor(SiteRole role, const probe::VerifiedProbe& probe, std::string* why);
+
+// Runs the probe's program. Context: hot.
+void RunHit(const SiteState& site, const NativeHit& hit);
+// The calling thread's. Context: hot.
+uint32_t OwnTid();
 
 // Called by the thread that ends the process, after the probes of its exit have been run; may be null.
 extern std::atomic<void (*)()> g_before_exit;

@@ -273,14 +273,11 @@ base::Result<std::vector<ProbeSiteAt>> FindSites(const Place& place, uint16_t pr
       return FindRoles(place, probe, functions);
     case PlaceKind::kTimer:
     case PlaceKind::kEvent:
+    case PlaceKind::kDispatch:
+    case PlaceKind::kHang:
       return std::vector<ProbeSiteAt>();
     case PlaceKind::kUsdt:
       return NotServed("notes of <sys/sdt.h>", "probe the function that has the note");
-    case PlaceKind::kDispatch:
-      return NotServed("dispatches",
-                       "`lagwatch trace top` shows them, and a probe can be at the loop's callbacks");
-    case PlaceKind::kHang:
-      return NotServed("hangs", "`lagwatch run` and `lagwatch watch` report them");
   }
   return std::vector<ProbeSiteAt>();
 }

@@ -90,5 +90,7 @@ class FunctionProber {
 ProbeStats FunctionProbeStats();
 // The calling thread's calls are delivered no more, for good: for threads of lagwatch. Context: any.
 void LeaveThreadOutOfProbes();
+// Whether the calling thread's calls are delivered no more; returns what was. Context: any.
+bool SetLeftOutOfProbes(bool is_left_out);
 
 }  // namespace lagwatch::trace

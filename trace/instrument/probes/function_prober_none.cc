@@ -30,5 +30,6 @@ std::vector<ProbedFunction> FunctionProber::List(const FunctionFilter&, bool) { 
 
 ProbeStats FunctionProbeStats() { return {}; }
 void LeaveThreadOutOfProbes() {}
+bool SetLeftOutOfProbes(bool) { return false; }
 
 }  // namespace lagwatch::trace

@@ -88,9 +88,6 @@ struct OwnStacks {
 // Never freed. Until then all stacks are taken to have room.
 void UseOwnStacks(const OwnStacks* stacks);
 
-// Whether the calling thread's calls are delivered no more; returns what was. Context: background.
-bool SetLeftOutOfProbes(bool is_left_out);
-
 // Prepares what hits need; false where the system forbids that. Idempotent. Context: background.
 bool PrepareProbeHits();
 
