@@ -21,6 +21,25 @@ namespace {
 // Time that a hit takes besides the program, with the vector registers saved around it.
 constexpr uint32_t kMechanismNs = 150;
 
+// Notes the arguments that the probe asks for; false, and `why`, if one is not there or cannot be read.
+bool UseNoteArguments(std::string_view text, SiteState* state, std::string* why) {
+  state->arguments = ParseNoteArguments(text);
+  for (const probe::Operation& each : state->probe->operations()) {
+    if (each.code != probe::OperationCode::kReadArgument) continue;
+    const auto index = static_cast<size_t>(each.number);
+    if (index >= state->arguments.size()) {
+      *why = "the note has " + std::to_string(state->arguments.size()) + " arguments";
+      return false;
+    }
+    if (state->arguments[index].kind == NoteArgument::Kind::kUnknown) {
+      *why = "its arg" + std::to_string(index) + " is in no general register and no memory: " + std::string(text);
+      return false;
+    }
+    state->used_arguments |= uint32_t{1} << index;
+  }
+  return true;
+}
+
 bool IsAtLoops(const probe::VerifiedProbe& probe) {
   return (At(probe.place().kind) & probe::kOfLoops) != 0;
 }
@@ -51,8 +70,12 @@ base::Result<std::unique_ptr<ArmedProgram>> ArmedProgram::Create(ArmQuestion que
 }
 
 bool ArmedProgram::NeedsStacks() const {
-  return std::ranges::any_of(program_.probes(),
-                             [](const auto& each) { return (each.needs() & probe::kNeedsStack) != 0; });
+  return std::ranges::any_of(program_.probes(), [](const auto& each) {
+    const uint32_t of_stacks = each.place().kind == probe::PlaceKind::kUsdt
+                                   ? probe::kNeedsStack | probe::kNeedsCaller
+                                   : probe::kNeedsStack;
+    return (each.needs() & of_stacks) != 0;
+  });
 }
 
 bool ArmedProgram::NeedsLoops() const {
@@ -69,8 +92,8 @@ SiteState* ArmedProgram::NewState(const probe::VerifiedProbe& probe) {
   return &state;
 }
 
-SiteState* ArmedProgram::StateFor(const ProbeSiteAt& site, const trace::ProbeHandlers** handlers,
-                                  SiteResult* result) {
+SiteState* ArmedProgram::StateFor(const ProbeSiteAt& site, LoadedFiles* files,
+                                  const trace::ProbeHandlers** handlers, SiteResult* result) {
   if (site.probe >= program_.probes().size()) {
     result->text = "the script has no such probe";
     return nullptr;
@@ -81,7 +104,9 @@ SiteState* ArmedProgram::StateFor(const ProbeSiteAt& site, const trace::ProbeHan
   SiteState* state = NewState(of);
   state->operation = site.detail;
   if (site.role == SiteRole::kThrow) state->names = of.place().name;
-  return state;
+  const bool is_known = site.role != SiteRole::kNote ||
+                        UseNoteArguments(files->NoteOf(site).arguments, state, &result->text);
+  return is_known ? state : nullptr;
 }
 
 void ArmedProgram::ArmLoops() {
@@ -117,8 +142,9 @@ void ArmedProgram::ArmSites(trace::FunctionProber* prober, const std::vector<siz
     trace::ProbeRequest request;
     request.function = files->AddressOf(site, &(*results)[i].text);
     if (request.function == 0) continue;
-    request.user_data = StateFor(site, &request.handlers, &(*results)[i]);
+    request.user_data = StateFor(site, files, &request.handlers, &(*results)[i]);
     if (request.user_data == nullptr) continue;
+    request.is_note = site.role == SiteRole::kNote;
     if (program_.probes()[site.probe].place().kind == probe::PlaceKind::kCall) {
       request.import = site.symbol;
       trace::ProbeRequest own = request;
@@ -140,6 +166,9 @@ void ArmedProgram::ArmSites(trace::FunctionProber* prober, const std::vector<siz
     result.is_armed = armed[i].id != 0;
     result.text =
         result.is_armed ? trace::ProbeTierText(armed[i].tier) : trace::ProbeReasonText(armed[i].reason);
+    const ProbeSiteAt& site = question_.sites[places[i]];
+    if (!result.is_armed || site.role != SiteRole::kNote) continue;
+    if (const auto semaphore = files->NoteOf(site).semaphore) semaphores_.Raise(*semaphore);
   }
 }
 
@@ -147,6 +176,7 @@ void ArmedProgram::Disarm(trace::FunctionProber* prober) {
   is_active_.store(false);
   for (const SiteState* site : loop_sites_) LoopSites::Instance().Remove(site);
   loop_sites_.clear();
+  semaphores_.LowerAll();
   prober->Disarm(ids_);
   ids_.clear();
   timers_.clear();

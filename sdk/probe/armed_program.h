@@ -18,9 +18,13 @@
 #include "probe/run/probe_state.h"
 #include "probe/verify/verified.h"
 #include "sdk/probe/held_locks.h"
+#include "sdk/probe/note_semaphores.h"
 #include "sdk/probe/probe_messages.h"
 #include "sdk/probe/site_handlers.h"
+#include "stack/elf/sdt_notes.h"
 #include "trace/instrument/probes/function_prober.h"
+
+struct dl_phdr_info;  // of link.h
 
 namespace lagwatch::sdk {
 
@@ -66,7 +70,8 @@ class ArmedProgram {
       : question_(std::move(question)), id_(id), ticks_(ticks), program_(std::move(program)) {}
 
   // The request for a site; null if it is refused, and `result` says why.
-  SiteState* StateFor(const ProbeSiteAt& site, const trace::ProbeHandlers** handlers, SiteResult* result);
+  SiteState* StateFor(const ProbeSiteAt& site, LoadedFiles* files, const trace::ProbeHandlers** handlers,
+                      SiteResult* result);
   SiteState* NewState(const probe::VerifiedProbe& probe);
   void ArmLoops();
   void ArmSites(trace::FunctionProber* prober, const std::vector<size_t>& sites, LoadedFiles* files,
@@ -85,8 +90,12 @@ class ArmedProgram {
   std::deque<SiteState> sites_;  // addresses stay
   std::vector<trace::ProbeId> ids_;
   std::vector<const SiteState*> loop_sites_;
+  NoteSemaphores semaphores_;
   std::vector<Timer> timers_;
 };
+
+// Of a module that cannot be unloaded meanwhile, raw; empty if it has none.
+std::string LoadedBuildId(const dl_phdr_info& info);
 
 // Finds the file of a site among the loaded ones: the site's address in this process, or 0, and `why`. A role
 // is accepted at the functions of its rows in site_roles.def alone.
@@ -94,6 +103,12 @@ class LoadedFiles {
  public:
   LoadedFiles();
   uint64_t AddressOf(const ProbeSiteAt& site, std::string* why);
+  // The note at a site of that role, which has an address here.
+  struct Note {
+    std::string arguments;
+    std::optional<NoteSemaphores::Place> semaphore;  // none: it has none
+  };
+  Note NoteOf(const ProbeSiteAt& site);
   // The function of lagwatch that a watched program calls in place of the site's; 0 if there is none.
   uint64_t OwnAddressOf(const ProbeSiteAt& site) const;
 
@@ -106,9 +121,12 @@ class LoadedFiles {
     std::vector<std::pair<uint64_t, uint64_t>> code;  // begin and end
     // Offsets of the functions of site_roles.def, by name; none until read.
     std::optional<std::multimap<std::string, uint64_t, std::less<>>> role_functions{};
+    std::optional<std::vector<stack::SdtNote>> notes{};
   };
 
   static bool HasRole(File* file, const ProbeSiteAt& site);
+  static const stack::SdtNote* FindNote(File* file, const ProbeSiteAt& site);
+  File* FindFile(const ProbeSiteAt& site);
 
   std::vector<File> files_;
 };

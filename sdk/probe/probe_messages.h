@@ -61,8 +61,9 @@ enum class SiteRole : uint8_t {
   kWaitUnlocked,  // pthread_cond_wait() and similar ones
   kTransfer,      // (fd, …): returns the bytes
   kExit,
+  kNote,  // no function, but a note of <sys/sdt.h>: the symbol is PROVIDER:NAME
 };
-inline constexpr uint8_t kLastSiteRole = static_cast<uint8_t>(SiteRole::kExit);
+inline constexpr uint8_t kLastSiteRole = static_cast<uint8_t>(SiteRole::kNote);
 
 // A function that a probe is on: by its place in a file that the process has loaded.
 struct ProbeSiteAt {

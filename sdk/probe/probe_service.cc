@@ -415,20 +415,24 @@ std::string ProbeService::Examine(std::string_view body) {
   LoadedFiles files;
   ExamineAnswer answer;
   answer.sites.resize(question->sites.size());
-  std::vector<uint64_t> functions;
-  std::vector<size_t> places;
-  for (size_t i = 0; i < answer.sites.size(); ++i) {
-    const uint64_t address = files.AddressOf(question->sites[i], &answer.sites[i].text);
-    if (address == 0) continue;
-    functions.push_back(address);
-    places.push_back(i);
-  }
-  const auto results = prober_->Examine(functions, question->wants_return);
-  for (size_t i = 0; i < results.size(); ++i) {
-    SiteResult& result = answer.sites[places[i]];
-    result.is_armed = results[i].reason == trace::ProbeReason::kNone;
-    result.text =
-        result.is_armed ? trace::ProbeTierText(results[i].tier) : trace::ProbeReasonText(results[i].reason);
+  for (const bool are_notes : {false, true}) {
+    std::vector<uint64_t> addresses;
+    std::vector<size_t> places;
+    for (size_t i = 0; i < answer.sites.size(); ++i) {
+      if ((question->sites[i].role == SiteRole::kNote) != are_notes) continue;
+      const uint64_t address = files.AddressOf(question->sites[i], &answer.sites[i].text);
+      if (address == 0) continue;
+      addresses.push_back(address);
+      places.push_back(i);
+    }
+    const auto results =
+        are_notes ? prober_->ExamineNotes(addresses) : prober_->Examine(addresses, question->wants_return);
+    for (size_t i = 0; i < results.size(); ++i) {
+      SiteResult& result = answer.sites[places[i]];
+      result.is_armed = results[i].reason == trace::ProbeReason::kNone;
+      result.text =
+          result.is_armed ? trace::ProbeTierText(results[i].tier) : trace::ProbeReasonText(results[i].reason);
+    }
   }
   return EncodeProbeMessage(ProbeMessageKind::kExamined, std::move(answer));
 }

@@ -111,6 +111,49 @@ void OnReturn(const ProbeReturn& returned, void* user_data) {
   RunHit(*site, HitOf(returned, returned.left_by_exception ? PlaceKind::kError : PlaceKind::kReturn));
 }
 
+// An argument that cannot be read ends the hit as soon as the program asks for any.
+bool ReadNoteArguments(const SiteState& site, const NativeHit& hit, const uint64_t registers[16],
+                       uint64_t values[kMaxNoteArguments]) {
+  for (uint32_t rest = site.used_arguments; rest != 0; rest &= rest - 1) {
+    const auto i = static_cast<size_t>(__builtin_ctz(rest));
+    const NoteArgument& argument = site.arguments[i];
+    uint64_t bits = static_cast<uint64_t>(argument.number);
+    if (argument.kind == NoteArgument::Kind::kRegister) bits = registers[argument.base] >> argument.shift;
+    if (argument.kind == NoteArgument::Kind::kMemory) {
+      bits = 0;
+      if (hit.services->read(hit, argument.AddressWith(registers), &bits, argument.size) != argument.size)
+        return false;
+    }
+    values[i] = argument.Widen(bits);
+  }
+  return true;
+}
+
+void OnNote(const ProbeEntry& entry, void* user_data) {
+  const SiteState* site = ActiveSite(user_data);
+  if (site == nullptr) return;
+  constexpr size_t kRbx = 3;
+  constexpr size_t kRbp = 6;
+  constexpr size_t kRsp = 7;
+  const int saved_errno = errno;
+  NativeHit hit;
+  hit.services = &ProbeHitServices();
+  hit.function = entry.function;
+  hit.tid = OwnTid();
+  hit.kind = PlaceKind::kUsdt;
+  uint64_t values[kMaxNoteArguments] = {};
+  if (ReadNoteArguments(*site, hit, entry.registers, values)) hit.int_arguments = values;
+  // The instruction has one byte at least: the place behind it is in the same function.
+  hit.from = {entry.function + 1, entry.registers[kRsp], entry.registers[kRbp], entry.registers[kRbx]};
+  if ((site->probe->needs() & probe::kNeedsCaller) != 0) {
+    uint64_t frames[2] = {};
+    hit.services->capture_stack(hit, frames, 2);
+    hit.caller = frames[1];
+  }
+  RunHit(*site, hit);
+  errno = saved_errno;
+}
+
 // __cxa_throw(object, type, destructor).
 void OnThrow(const ProbeEntry& entry, void* user_data) {
   const SiteState* site = ActiveSite(user_data);
@@ -247,6 +290,7 @@ constexpr ProbeHandlers kLock{.on_return = OnLocked, .keeps_args = true};
 constexpr ProbeHandlers kUnlock{.on_entry = OnUnlock};
 constexpr ProbeHandlers kWait{.on_entry = OnWaitBegin, .on_return = OnWaitEnd, .keeps_args = true};
 constexpr ProbeHandlers kTransfer{.on_return = OnTransferred, .keeps_args = true};
+constexpr ProbeHandlers kNote{.on_entry = OnNote};
 constexpr ProbeHandlers kExit{.on_entry = OnExit};
 // By what they need: nothing more, arguments, vectors, both.
 template <bool kTakesReturns, bool kTakesErrors>
@@ -282,6 +326,7 @@ const ProbeHandlers* FunctionHandlers(const probe::VerifiedProbe& probe, std::st
 
 // By the table; several rows have one role.
 PlaceKind PlaceOf(SiteRole role) {
+  if (role == SiteRole::kNote) return PlaceKind::kUsdt;
 #define SITE_ROLE(place, function, its_role, module) \
   if (role == SiteRole::k##its_role) return PlaceKind::k##place;
 #include "sdk/probe/site_roles.def"
@@ -331,6 +376,8 @@ const ProbeHandlers* HandlersFor(SiteRole role, const probe::VerifiedProbe& prob
       return &kTransfer;
     case SiteRole::kExit:
       return &kExit;
+    case SiteRole::kNote:
+      return &kNote;
     case SiteRole::kFunction:
       break;
   }

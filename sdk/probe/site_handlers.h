@@ -7,10 +7,12 @@
 #include <atomic>
 #include <memory>
 #include <string>
+#include <vector>
 
 #include "probe/run/probe_state.h"
 #include "probe/verify/verified.h"
 #include "sdk/probe/held_locks.h"
+#include "sdk/probe/note_arguments.h"
 #include "sdk/probe/probe_messages.h"
 #include "trace/instrument/probes/probe_events.h"
 
@@ -26,7 +28,9 @@ struct SiteState {
   HeldLocks* locks = nullptr;                    // kLock and similar roles
   double ns_per_tick = 1;
   std::string operation;     // kTransfer
-  std::string names;  // a glob on types (kThrow) or loops; empty: all
+  std::vector<NoteArgument> arguments;  // kNote
+  uint32_t used_arguments = 0;          // of these, as bits
+  std::string names;                    // a glob on types (kThrow) or loops; empty: all
 };
 
 // The handlers for the probe at a function of that role; null if its values are not available there, which

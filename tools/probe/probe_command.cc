@@ -252,10 +252,13 @@ int ListFunctions(pid_t pid, const std::string& pattern) {
     const sdk::SiteResult& result = examined->sites[i];
     const std::string& module = (*sites)[i].module;
     refused += result.is_armed ? 0 : 1;
-    table.AddRow({module.substr(module.rfind('/') + 1) + "!" + (*sites)[i].name,
+    const bool has_arguments = (*sites)[i].role == sdk::SiteRole::kNote && !(*sites)[i].detail.empty();
+    table.AddRow({module.substr(module.rfind('/') + 1) + "!" + (*sites)[i].name +
+                      (has_arguments ? "(" + (*sites)[i].detail + ")" : ""),
                   result.is_armed ? result.text : "no: " + result.text});
   }
-  const std::string summary = std::to_string(sites->size()) + " functions, " + std::to_string(refused) +
+  const bool are_notes = !sites->empty() && sites->front().role == sdk::SiteRole::kNote;
+  const std::string summary = std::to_string(sites->size()) + (are_notes ? " notes, " : " functions, ") + std::to_string(refused) +
                               " of which cannot be probed\n";
   return Print(table.ToText(TerminalWidth()) + summary);
 }
@@ -317,7 +320,8 @@ void AddProbeCommand(CLI::App* app, int* exit_code) {
                     "lagwatch and its arguments");
   probe->add_flag("--list", options->lists_scripts, "List the scripts that come with lagwatch");
   probe->add_option("--functions", options->functions,
-                    "List the functions that match [MODULE!]PATTERN, and whether they can be probed");
+                    "List the functions that match [MODULE!]PATTERN, or the notes that match 'usdt PATTERN', "
+                    "and whether they can be probed");
   probe->add_option("--for", options->for_text, "End after this time, such as 10s");
   probe->add_flag("--json", options->is_json, "Print JSON, one object a line");
   probe->add_flag(

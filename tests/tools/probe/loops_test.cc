@@ -17,7 +17,9 @@ class LoopProbes : public ProbeTest {
     program_ = std::make_unique<Process>(command);
     ASSERT_TRUE(WaitUntil([&] { return program_->Output() == "ready\n"; })) << program_->Errors();
   }
-  void RunWatched() { Run({LAGWATCH_PROGRAM, "run", "--threshold-ms", "200", "--spool", spool_, "--quiet", "--"}); }
+  void RunWatched() {
+    Run({LAGWATCH_PROGRAM, "run", "--threshold-ms", "200", "--spool", spool_, "--quiet", "--"});
+  }
   void Freeze() {
     const size_t before = Count(program_->Output(), "froze\n");
     program_->WriteInput("x");
@@ -43,7 +45,8 @@ class LoopProbes : public ProbeTest {
 
 TEST_F(LoopProbes, SeesDispatchesWithTheirTimes) {
   RunWatched();
-  const auto console = Armed("dispatch * if duration > 500ms { print(\"long\", loop, tag, duration) } dispatch { count }");
+  const auto console =
+      Armed("dispatch * if duration > 500ms { print(\"long\", loop, tag, duration) } dispatch { count }");
   Freeze();
   Freeze();
   EXPECT_TRUE(Prints(*console, "long"));

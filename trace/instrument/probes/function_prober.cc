@@ -60,6 +60,7 @@ struct Place {
   uint64_t import_code = 0;  // to which slots of import tables lead; the patch is none then
   bool is_patched = false;
   bool reads_return_address = false;
+  bool is_note = false;
 
   bool IsIn(const ProbedModule& module) const {
     // A file that was replaced has another path, as the kernel says.
@@ -128,6 +129,7 @@ struct FunctionProber::State {
 
   ProbeReason Refusal(const Pass& pass, const ProbedModule& module, uint64_t function, bool wants_return,
                       HeadPlace* head);
+  static ProbeReason NoteRefusal(const Pass& pass, const ProbedModule& module, uint64_t note, HeadPlace* head);
   ProbeReason FindPlace(const Pass& pass, const ProbedModule& module, const HeadPlace& head, Place** found);
   ProbeResult ArmOne(const Pass& pass, const ProbedModule& module, const ProbeRequest& request);
   ProbeResult AddProbe(Place* place, const ProbeRequest& request);
@@ -135,6 +137,9 @@ struct FunctionProber::State {
   void ArmImports(std::span<const ProbeRequest> requests, std::vector<ProbeResult>* results);
   void DisarmImports();
   ProbeResult ExamineOne(const Pass& pass, const ProbedModule& module, uint64_t function, bool wants_return);
+  ProbeResult ExamineNote(const Pass& pass, const ProbedModule& module, uint64_t note);
+  std::vector<ProbeResult> Examine(std::span<const uint64_t> functions, bool wants_return, bool are_notes);
+  static void ExamineIn(Pass* pass, const ProbedModule& module);
   static void ArmIn(Pass* pass, const ProbedModule& module);
   static void DisarmIn(Pass* pass, const ProbedModule& module);
   static void RestorePadsIn(Pass* pass, const ProbedModule& module);
@@ -220,10 +225,30 @@ ProbeReason FunctionProber::State::Refusal(const Pass& pass, const ProbedModule&
   return ProbeReason::kNone;
 }
 
+ProbeReason FunctionProber::State::NoteRefusal(const Pass& pass, const ProbedModule& module, uint64_t note,
+                                               HeadPlace* head) {
+  if (module.is_excluded) return ProbeReason::kExcludedModule;
+  const size_t behind = module.functions.IndexAtOrAfter(note + 1);
+  const UnwindIndex::Function around =
+      behind == 0 ? UnwindIndex::Function{} : module.functions.At(behind - 1);
+  if (note - around.begin >= around.end - around.begin || !module.HasCode(around.end - 1))
+    return ProbeReason::kNoUnwindTable;
+  const uint64_t compared_bytes = std::min<uint64_t>(around.end - note, HeadPatch::kSavedBytes);
+  if (!HasFileBytes(pass.memory, note, compared_bytes)) return ProbeReason::kChanged;
+  head->function = note;
+  head->end = around.end;
+  head->functions = &module.functions;
+  head->module_begin = module.begin;
+  head->module_end = module.end;
+  head->is_note = true;
+  return FindNoteSpots(head, around.begin);
+}
+
 ProbeReason FunctionProber::State::FindPlace(const Pass& pass, const ProbedModule& module,
                                              const HeadPlace& head, Place** found) {
   const auto known = places.find(head.function);
-  if (known != places.end() && known->second.IsIn(module) && known->second.patch.HasOriginal(head.function)) {
+  if (known != places.end() && known->second.IsIn(module) && known->second.is_note == head.is_note &&
+      known->second.patch.HasOriginal(head.function)) {
     *found = &known->second;
     return WritePad(pass.writer, known->second.patch) ? ProbeReason::kNone : ProbeReason::kNotPermitted;
   }
@@ -231,6 +256,7 @@ ProbeReason FunctionProber::State::FindPlace(const Pass& pass, const ProbedModul
   place.load_bias = module.load_bias;
   place.path = module.path;
   place.build_id = module.build_id;
+  place.is_note = head.is_note;
   if (MakeSite(head.function, &place.site) == nullptr) return ProbeReason::kTooManyProbes;
   const ProbeReason reason = PrepareHead(pass.writer, pass.memory, &space, head, place.site, &place.patch);
   if (reason == ProbeReason::kNone && !WritePad(pass.writer, place.patch)) return ProbeReason::kNotPermitted;
@@ -270,13 +296,18 @@ ProbeResult FunctionProber::State::ArmOne(const Pass& pass, const ProbedModule& 
   if (known != places.end() && known->second.IsIn(module) && known->second.is_patched &&
       known->second.patch.HasPatch(request.function)) {
     place = &known->second;
+    if (place->is_note != request.is_note) {
+      result.reason = ProbeReason::kChanged;
+      return result;
+    }
     if (wants_return && place->reads_return_address) {
       result.reason = ProbeReason::kReadsReturnAddress;
       return result;
     }
   } else {
     HeadPlace head{};
-    result.reason = Refusal(pass, module, request.function, wants_return, &head);
+    result.reason = request.is_note ? NoteRefusal(pass, module, request.function, &head)
+                                    : Refusal(pass, module, request.function, wants_return, &head);
     if (result.reason == ProbeReason::kNone) result.reason = FindPlace(pass, module, head, &place);
     if (place == nullptr) return result;
     place->is_patched = false;
@@ -374,6 +405,7 @@ struct ArmWork {
 struct ExamineWork {
   std::span<const uint64_t> functions;
   bool wants_return;
+  bool are_notes;
   std::vector<ProbeResult> results;
 };
 
@@ -539,22 +571,51 @@ ProbeResult FunctionProber::State::ExamineOne(const Pass& pass, const ProbedModu
   return result;
 }
 
+ProbeResult FunctionProber::State::ExamineNote(const Pass& pass, const ProbedModule& module, uint64_t note) {
+  HeadPlace head{};
+  ProbeResult result;
+  const auto known = places.find(note);
+  if (known != places.end() && known->second.IsIn(module) && known->second.is_patched) {
+    result.tier = known->second.patch.tier;
+    return result;
+  }
+  result.reason = NoteRefusal(pass, module, note, &head);
+  if (result.reason != ProbeReason::kNone) return result;
+  const bool is_known = known != places.end() && known->second.IsIn(module);  // its jump is there
+  result.tier = is_known ? known->second.patch.tier : FindTier(pass.memory, space, head);
+  if (result.tier == ProbeTier::kNone) result.reason = ProbeReason::kOutOfReach;
+  return result;
+}
+
+void FunctionProber::State::ExamineIn(Pass* pass, const ProbedModule& module) {
+  auto* found = static_cast<ExamineWork*>(pass->work);
+  for (size_t i = 0; i < found->functions.size(); ++i) {
+    const uint64_t place = found->functions[i];
+    if (!module.HasCode(place)) continue;
+    found->results[i] = found->are_notes
+                            ? pass->state->ExamineNote(*pass, module, place)
+                            : pass->state->ExamineOne(*pass, module, place, found->wants_return);
+  }
+}
+
 std::vector<ProbeResult> FunctionProber::Examine(std::span<const uint64_t> functions, bool wants_return) {
+  return state_->Examine(functions, wants_return, /*are_notes=*/false);
+}
+
+std::vector<ProbeResult> FunctionProber::ExamineNotes(std::span<const uint64_t> notes) {
+  return state_->Examine(notes, /*wants_return=*/false, /*are_notes=*/true);
+}
+
+std::vector<ProbeResult> FunctionProber::State::Examine(std::span<const uint64_t> functions,
+                                                        bool wants_return, bool are_notes) {
   std::vector<ProbeResult> results;
-  const auto examine = [](Pass* pass, const ProbedModule& module) {
-    auto* found = static_cast<ExamineWork*>(pass->work);
-    for (size_t i = 0; i < found->functions.size(); ++i) {
-      if (!module.HasCode(found->functions[i])) continue;
-      found->results[i] = pass->state->ExamineOne(*pass, module, found->functions[i], found->wants_return);
-    }
-  };
   const ProbeReason refusal = CanPatch() ? ProbeReason::kNotPermitted : ProbeReason::kNotSupported;
   while (results.size() < functions.size()) {
     const auto some =
         functions.subspan(results.size(), std::min(functions.size() - results.size(), kMostAtOnce));
-    ExamineWork work{some, wants_return,
+    ExamineWork work{some, wants_return, are_notes,
                      std::vector<ProbeResult>(some.size(), {.reason = ProbeReason::kNotCode})};
-    if (!CanPatch() || !state_->Walk(examine, &work))
+    if (!CanPatch() || !Walk(&ExamineIn, &work))
       work.results.assign(some.size(), ProbeResult{.reason = refusal});
     results.insert(results.end(), work.results.begin(), work.results.end());
   }

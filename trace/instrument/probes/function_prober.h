@@ -27,6 +27,7 @@ struct ProbeRequest {
   // If not empty, calls by way of import tables that have this name for the function are delivered, and no
   // others: no code is changed. The handlers have no on_return.
   std::string import{};
+  bool is_note = false;  // `function` is the address of a note of <sys/sdt.h>; the handlers have no on_return
 };
 
 struct ProbeResult {
@@ -76,6 +77,8 @@ class FunctionProber {
   // The answers that Arm() would give, without changing anything; `wants_return`: for a probe with on_return.
   // Context: background.
   std::vector<ProbeResult> Examine(std::span<const uint64_t> functions, bool wants_return);
+  // The same for notes of <sys/sdt.h>.
+  std::vector<ProbeResult> ExamineNotes(std::span<const uint64_t> notes);
   // The functions of loaded modules that `filter` wants, by their unwind tables and with the same answers;
   // the parts of functions that compilers put elsewhere are left out. Context: background.
   std::vector<ProbedFunction> List(const FunctionFilter& filter, bool wants_return);

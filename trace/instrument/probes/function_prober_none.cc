@@ -26,6 +26,10 @@ std::vector<ProbeResult> FunctionProber::Examine(std::span<const uint64_t> funct
   return std::vector<ProbeResult>(functions.size(), {.reason = ProbeReason::kNotSupported});
 }
 
+std::vector<ProbeResult> FunctionProber::ExamineNotes(std::span<const uint64_t> notes) {
+  return Examine(notes, false);
+}
+
 std::vector<ProbedFunction> FunctionProber::List(const FunctionFilter&, bool) { return {}; }
 
 ProbeStats FunctionProbeStats() { return {}; }

@@ -21,10 +21,19 @@ struct SavedEntry {
   uint64_t above;        // what the function has pushed, then its return address
 };
 
+// The registers that lagwatch_probe_note saves.
+struct SavedNote {
+  uint64_t registers[16];  // by DWARF's numbers; that of the stack pointer is unused
+  uint64_t flags;
+  uint64_t site_return;  // into the site's code
+  uint8_t red_zone[kRedZoneBytes];
+};
+
 }  // namespace lagwatch::trace
 
-// The assembly code of probe_entry_x86_64.cc calls the first, and has the others.
+// The assembly code of probe_entry_x86_64.cc calls the first two, and has the others.
 extern "C" {
+LAGWATCH_HIDDEN LAGWATCH_UNTRACED void lagwatch_on_probe_note(lagwatch::trace::SavedNote* saved);
 LAGWATCH_HIDDEN LAGWATCH_UNTRACED void lagwatch_on_probe_entry(lagwatch::trace::SavedEntry* saved);
 LAGWATCH_HIDDEN LAGWATCH_UNTRACED int lagwatch_thunk_personality(int version, int actions, uint64_t kind,
                                                                  void* exception, void* context);
@@ -161,6 +170,14 @@ LAGWATCH_UNTRACED void DeliverReturnSaved(uint64_t site, uint64_t returned, uint
                 static_cast<SlotMask>(mask));
 }
 
+LAGWATCH_UNTRACED SlotMask DeliverEntryWith(const ProbeSite& site, uint32_t needs, const ProbeEntry& entry) {
+  if ((needs & (kNeedsAny | kNeedsBaseline)) == 0) return DeliverEntry(site, entry);
+  SlotMask delivered = 0;
+  CallSaved(needs, reinterpret_cast<uint64_t>(&site), reinterpret_cast<uint64_t>(&entry),
+            reinterpret_cast<uint64_t>(&delivered), &DeliverEntrySaved);
+  return delivered;
+}
+
 LAGWATCH_UNTRACED SlotMask DeliverEntryOf(const ProbeSite& site, uint32_t needs, const SavedEntry& saved,
                                           const uint64_t* slot) {
   VectorValue vectors[8];
@@ -171,11 +188,7 @@ LAGWATCH_UNTRACED SlotMask DeliverEntryOf(const ProbeSite& site, uint32_t needs,
                          .stack = slot,
                          .return_address = OriginalReturnAddress(*slot),
                          .vector_count = saved.rax & 0xff};
-  if ((needs & (kNeedsAny | kNeedsBaseline)) == 0) return DeliverEntry(site, entry);
-  SlotMask delivered = 0;
-  CallSaved(needs, reinterpret_cast<uint64_t>(&site), reinterpret_cast<uint64_t>(&entry),
-            reinterpret_cast<uint64_t>(&delivered), &DeliverEntrySaved);
-  return delivered;
+  return DeliverEntryWith(site, needs, entry);
 }
 
 // Makes the call's end noticed; false if that cannot be.
@@ -300,6 +313,33 @@ bool SetLeftOutOfProbes(bool is_left_out) {
 }
 
 }  // namespace lagwatch::trace
+
+void lagwatch_on_probe_note(lagwatch::trace::SavedNote* saved) {
+  using namespace lagwatch::trace;
+  const auto* site =
+      *reinterpret_cast<const ProbeSite* const*>(saved->site_return - SiteCode::kNoteSiteBefore);
+  ThreadThunks& thunks = t_thunks;
+  if (thunks.is_left_out || IsInChild()) return;
+  const auto stack = reinterpret_cast<uint64_t>(saved);
+  if (thunks.is_busy && !MayEnterBusy(&thunks, stack)) return CountMissed();
+  thunks.is_busy = true;
+  thunks.handler_stack = stack;
+  FenceHandlers();
+  thunks.calls_while_busy = 0;
+  constexpr size_t kStackPointer = 7;
+  saved->registers[kStackPointer] = reinterpret_cast<uint64_t>(saved + 1);
+  const ProbeEntry entry{.function = site->function,
+                         .int_args = nullptr,
+                         .vector_args = nullptr,
+                         .stack = nullptr,
+                         .return_address = 0,
+                         .vector_count = 0,
+                         .registers = saved->registers};
+  DeliverEntryWith(*site, __atomic_load_n(&site->needs, __ATOMIC_RELAXED), entry);  // a hit more or less
+  thunks.handler_stack = 0;
+  FenceHandlers();
+  thunks.is_busy = false;
+}
 
 void lagwatch_on_probe_entry(lagwatch::trace::SavedEntry* saved) {
   using namespace lagwatch::trace;

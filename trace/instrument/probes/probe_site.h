@@ -45,15 +45,22 @@ struct SiteCode {
   static constexpr size_t kEntryAt = 16;
   // From the return address of its call back to the pointer to its site.
   static constexpr uint64_t kSiteBefore = 14;
+  static constexpr uint64_t kNoteSiteBefore = 19;
 
   unsigned char bytes[kBytes];
 };
 static_assert(SiteCode::kEntryAt + 6 + kMaxMovedBytes <= SiteCode::kBytes);
 static_assert(SiteCode::kEntryAt + 6 + 6 + 8 <= SiteCode::kBytes);
+// Below the stack pointer, where a function that calls none may keep values.
+inline constexpr uint64_t kRedZoneBytes = 128;
 
 // Makes the code that will be at `code`, with the instruction that is at `address` now. False if that cannot
 // be moved there.
 bool MakeSiteCode(const ProbeSite* site, const Instruction& instruction, uint64_t address, uint64_t code,
+                  SiteCode* made);
+
+// The same for an instruction amid a function, which keeps all registers and flags.
+bool MakeNoteCode(const ProbeSite* site, const Instruction& instruction, uint64_t address, uint64_t code,
                   SiteCode* made);
 
 // The code that calls the handlers, then jumps to the site's function: for the slots of import tables.
