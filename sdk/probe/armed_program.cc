@@ -87,6 +87,7 @@ SiteState* ArmedProgram::NewState(const probe::VerifiedProbe& probe) {
   state.probe = &probe;
   state.state = state_.get();
   state.is_active = &is_active_;
+  state.uses = &uses_;
   state.locks = locks_.get();
   state.ns_per_tick = ticks_.ns_per_tick;
   return &state;

@@ -30,8 +30,8 @@ namespace lagwatch::sdk {
 
 class LoadedFiles;
 
-// Never freed once it was armed, since a thread may be in a handler; Disarm() gives its memory back. Context:
-// background, one thread.
+// Freed only once FunctionProber::FindLastForgotten() has come to its Disarm(), and IsInUse() is false.
+// Context: background, one thread.
 class ArmedProgram {
  public:
   // Verifies the program of `question`, which comes from outside. Errors: kInvalid, with the verifier's
@@ -48,6 +48,9 @@ class ArmedProgram {
   int64_t RunTimers(int64_t now_ns);
   // The number of probes at that event.
   uint64_t RunEvent(std::string_view name, int64_t number);
+
+  // Whether a thread is in a handler of its sites.
+  bool IsInUse() const { return uses_.HasAny(); }
 
   uint32_t id() const { return id_; }
   const ArmQuestion& question() const { return question_; }
@@ -87,6 +90,7 @@ class ArmedProgram {
   std::unique_ptr<probe::ProbeState> state_;
   std::unique_ptr<HeldLocks> locks_;
   std::atomic<bool> is_active_{false};
+  SiteUses uses_;
   std::deque<SiteState> sites_;  // addresses stay
   std::vector<trace::ProbeId> ids_;
   std::vector<const SiteState*> loop_sites_;

@@ -109,6 +109,7 @@ void ProbeService::Serve() {
     NoteLoadedModules(NowNs());
     if (is_flush_wanted_.load()) SendLast();
     RemoveOrphans(NowNs());
+    FreeRetired();
   }
 }
 
@@ -280,8 +281,7 @@ std::string ProbeService::Arm(Console* console, std::string_view body) {
   ArmAnswer answer{.id = next_id_++, .ticks = armed->ticks(), .sites = armed->Arm(prober_)};
   const bool is_useless = !answer.sites.empty() && armed->armed_sites() == 0;
   if (is_useless) {
-    armed->Disarm(prober_);
-    static_cast<void>(armed.release());  // see ArmedProgram
+    Retire(std::move(armed));
     answer.id = 0;
     return EncodeProbeMessage(ProbeMessageKind::kArmed, std::move(answer));
   }
@@ -302,13 +302,28 @@ void ProbeService::Remove(uint32_t id) {
   const auto found =
       std::ranges::find_if(programs_, [id](const Program& each) { return each.armed->id() == id; });
   if (found == programs_.end()) return;
-  found->armed->Disarm(prober_);
-  static_cast<void>(found->armed.release());  // see ArmedProgram
+  Retire(std::move(found->armed));
   programs_.erase(found);
+}
+
+void ProbeService::Retire(std::unique_ptr<ArmedProgram> program) {
+  program->Disarm(prober_);
+  retired_.push_back({.program = std::move(program), .disarm = prober_->last_disarm()});
+}
+
+void ProbeService::FreeRetired() {
+  if (retired_.empty()) return;
+  const uint64_t forgotten = prober_->FindLastForgotten();
+  std::erase_if(retired_, [forgotten](const Retired& each) {
+    return each.disarm <= forgotten && !each.program->IsInUse();
+  });
 }
 
 void ProbeService::RemoveAll() {
   while (!programs_.empty()) Remove(programs_.front().armed->id());
+  FreeRetired();
+  for (Retired& each : retired_) static_cast<void>(each.program.release());  // a thread may be there
+  retired_.clear();
 }
 
 std::string ProbeService::Disarm(std::string_view body) {

@@ -80,6 +80,11 @@ class ProbeService {
     int64_t orphan_since_ns = 0;  // 0: a console is there
     trace::ProbeStats before{};   // at its arming
   };
+  // A thread may still be in it, or on its way there.
+  struct Retired {
+    std::unique_ptr<ArmedProgram> program;
+    uint64_t disarm = 0;  // FunctionProber::last_disarm() behind it
+  };
 
   static void Run(void* self);
   void Serve();
@@ -104,6 +109,8 @@ class ProbeService {
   Program* Find(uint32_t id);
   ReadAnswer DataOf(const Program& program, bool wants_snapshot);
   void Remove(uint32_t id);
+  void Retire(std::unique_ptr<ArmedProgram> program);
+  void FreeRetired();
   void RemoveAll();
   void RemoveOrphans(int64_t now_ns);
   void NoteLoadedModules(int64_t now_ns);
@@ -133,6 +140,7 @@ class ProbeService {
   // Of the thread.
   std::vector<std::unique_ptr<Console>> consoles_;
   std::vector<Program> programs_;
+  std::vector<Retired> retired_;
   uint32_t next_id_ = 1;
   int64_t accept_after_ns_ = 0;
   base::LoaderCounts loader_counts_;

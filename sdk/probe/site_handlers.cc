@@ -34,11 +34,6 @@ constexpr size_t kFloatArguments = 8;
 // Initial-exec: no call and no allocation at the first access.
 constinit thread_local uint32_t t_tid __attribute__((tls_model("initial-exec"))) = 0;
 
-const SiteState* ActiveSite(void* user_data) {
-  const auto* site = static_cast<const SiteState*>(user_data);
-  return site->is_active->load(std::memory_order_relaxed) ? site : nullptr;  // one hit more or less
-}
-
 // The frame pointer of the function that calls the probed one. The frames between are ours: each saves the
 // outer one's where its own leads to, or has left the register alone.
 uint64_t CallersFramePointer(uint64_t stack) {
@@ -89,8 +84,8 @@ uint64_t ToNs(const SiteState& site, uint64_t ticks) {
 
 template <bool kHasVectors>
 void OnEntry(const ProbeEntry& entry, void* user_data) {
-  const SiteState* site = ActiveSite(user_data);
-  if (site == nullptr) return;
+  const ActiveSite site(user_data);
+  if (!site) return;
   NativeHit hit = HitOf(entry, PlaceKind::kEntry);
   double floats[kFloatArguments];
   if (kHasVectors && entry.vector_args != nullptr) {
@@ -106,8 +101,8 @@ void OnEntry(const ProbeEntry& entry, void* user_data) {
 
 template <bool kTakesReturns, bool kTakesErrors>
 void OnReturn(const ProbeReturn& returned, void* user_data) {
-  const SiteState* site = ActiveSite(user_data);
-  if (site == nullptr || !(returned.left_by_exception ? kTakesErrors : kTakesReturns)) return;
+  const ActiveSite site(user_data);
+  if (!site || !(returned.left_by_exception ? kTakesErrors : kTakesReturns)) return;
   RunHit(*site, HitOf(returned, returned.left_by_exception ? PlaceKind::kError : PlaceKind::kReturn));
 }
 
@@ -130,8 +125,8 @@ bool ReadNoteArguments(const SiteState& site, const NativeHit& hit, const uint64
 }
 
 void OnNote(const ProbeEntry& entry, void* user_data) {
-  const SiteState* site = ActiveSite(user_data);
-  if (site == nullptr) return;
+  const ActiveSite site(user_data);
+  if (!site) return;
   constexpr size_t kRbx = 3;
   constexpr size_t kRbp = 6;
   constexpr size_t kRsp = 7;
@@ -156,8 +151,8 @@ void OnNote(const ProbeEntry& entry, void* user_data) {
 
 // __cxa_throw(object, type, destructor).
 void OnThrow(const ProbeEntry& entry, void* user_data) {
-  const SiteState* site = ActiveSite(user_data);
-  if (site == nullptr) return;
+  const ActiveSite site(user_data);
+  if (!site) return;
   const int saved_errno = errno;
   char mangled[probe::kMaxTextBytes];
   char name[probe::kMaxTextBytes];
@@ -182,8 +177,8 @@ void OnThrow(const ProbeEntry& entry, void* user_data) {
 
 template <SiteRole kRole>
 void OnAllocated(const ProbeReturn& returned, void* user_data) {
-  const SiteState* site = ActiveSite(user_data);
-  if (site == nullptr || returned.left_by_exception) return;
+  const ActiveSite site(user_data);
+  if (!site || returned.left_by_exception) return;
   const uint64_t* args = returned.int_args;
   probe::HitDetails details;
   details.address = returned.result[0];
@@ -217,8 +212,8 @@ bool IsRecursive([[maybe_unused]] uint64_t lock) {
 }
 
 void OnLocked(const ProbeReturn& returned, void* user_data) {
-  const SiteState* site = ActiveSite(user_data);
-  if (site == nullptr || returned.left_by_exception || static_cast<int32_t>(returned.result[0]) != 0) return;
+  const ActiveSite site(user_data);
+  if (!site || returned.left_by_exception || static_cast<int32_t>(returned.result[0]) != 0) return;
   const uint64_t lock = returned.int_args[0];
   site->locks->Take(
       lock, OwnTid(), IsRecursive(lock),
@@ -241,23 +236,23 @@ void RunUnlocked(const SiteState& site, const ProbeEntry& entry, uint64_t lock) 
 }
 
 void OnUnlock(const ProbeEntry& entry, void* user_data) {
-  if (const SiteState* site = ActiveSite(user_data)) RunUnlocked(*site, entry, entry.int_args[0]);
+  if (const ActiveSite site(user_data); site) RunUnlocked(*site, entry, entry.int_args[0]);
 }
 
 // pthread_cond_wait(condition, lock) lets the lock go and takes it again.
 void OnWaitBegin(const ProbeEntry& entry, void* user_data) {
-  if (const SiteState* site = ActiveSite(user_data)) RunUnlocked(*site, entry, entry.int_args[1]);
+  if (const ActiveSite site(user_data); site) RunUnlocked(*site, entry, entry.int_args[1]);
 }
 void OnWaitEnd(const ProbeReturn& returned, void* user_data) {
-  const SiteState* site = ActiveSite(user_data);
-  if (site != nullptr && !returned.left_by_exception)
+  const ActiveSite site(user_data);
+  if (site && !returned.left_by_exception)
     site->locks->Take(returned.int_args[1], OwnTid(), IsRecursive(returned.int_args[1]),
                       {.since_ticks = returned.left_ticks, .waited_ticks = 0});
 }
 
 void OnTransferred(const ProbeReturn& returned, void* user_data) {
-  const SiteState* site = ActiveSite(user_data);
-  if (site == nullptr || returned.left_by_exception) return;
+  const ActiveSite site(user_data);
+  if (!site || returned.left_by_exception) return;
   const auto bytes = static_cast<int64_t>(returned.result[0]);
   probe::HitDetails details;
   details.descriptor = static_cast<int32_t>(returned.int_args[0]);
@@ -270,9 +265,9 @@ void OnTransferred(const ProbeReturn& returned, void* user_data) {
 }
 
 void OnExit(const ProbeEntry& entry, void* user_data) {
-  const SiteState* site = ActiveSite(user_data);
+  const ActiveSite site(user_data);
   const pid_t probed = g_probed_process.load(std::memory_order_relaxed);  // set before the first hit
-  if (site == nullptr || (probed != 0 && probed != getpid())) return;
+  if (!site || (probed != 0 && probed != getpid())) return;
   probe::HitDetails details;
   details.status = static_cast<int32_t>(entry.int_args[0]);
   NativeHit hit = HitOf(entry, PlaceKind::kExit);

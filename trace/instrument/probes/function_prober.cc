@@ -10,6 +10,8 @@
 #include <array>
 #include <atomic>
 #include <cstring>
+#include <deque>
+#include <iterator>
 #include <map>
 #include <memory>
 #include <new>
@@ -110,7 +112,23 @@ struct FunctionProber::State {
   std::map<uint64_t, Place> places;                           // by function
   std::map<std::pair<uint64_t, std::string>, Place> imports;  // by function and name
   ImportPatches import_patches;
-  std::map<std::pair<const ProbeHandlers*, void*>, const ArmedProbe*> probes;
+  struct KnownProbe {
+    ArmedProbe* probe = nullptr;
+    uint32_t slots = 0;  // of functions, that have it
+  };
+  // Disarmed probes that a thread may be on its way to.
+  struct Retired {
+    uint64_t number;  // of the Disarm()
+    timespec since;
+    GracePeriod grace;
+    std::vector<ArmedProbe*> probes;
+  };
+  std::map<std::pair<const ProbeHandlers*, void*>, KnownProbe> probes;
+  std::vector<ArmedProbe*> removed_probes;  // since the last retirement
+  std::deque<Retired> retired;
+  std::vector<ArmedProbe*> free_probes;
+  uint64_t last_disarm = 0;
+  uint64_t last_forgotten = 0;  // of these, whose probes no thread can come to
   std::map<ProbeId, Place*> armed_places;
   ProbeId last_id = 0;
   CodeSpace space;
@@ -148,6 +166,7 @@ struct FunctionProber::State {
   void ForEachPlace(const ProbedModule& module, Visit visit);
   const ArmedProbe* ProbeOf(const ProbeRequest& request);
   void Remove(Place* place, ProbeId id);
+  void Retire();
   static void Recount(const Place& place);
   static void Switch(const Pass& pass, Place* place, bool is_on);
 };
@@ -266,12 +285,15 @@ ProbeReason FunctionProber::State::FindPlace(const Pass& pass, const ProbedModul
 }
 
 const ArmedProbe* FunctionProber::State::ProbeOf(const ProbeRequest& request) {
-  const ArmedProbe*& probe = probes[{request.handlers, request.user_data}];
-  if (probe == nullptr) {
-    void* memory = base::MapKept(sizeof(ArmedProbe));
-    if (memory != nullptr) probe = new (memory) ArmedProbe{request.handlers, request.user_data};
+  KnownProbe& known = probes[{request.handlers, request.user_data}];
+  if (known.probe == nullptr) {
+    void* memory = free_probes.empty() ? base::MapKept(sizeof(ArmedProbe)) : free_probes.back();
+    if (memory == nullptr) return nullptr;
+    if (!free_probes.empty()) free_probes.pop_back();
+    known.probe = new (memory) ArmedProbe{request.handlers, request.user_data};
   }
-  return probe;
+  ++known.slots;
+  return known.probe;
 }
 
 void FunctionProber::State::Recount(const Place& place) {
@@ -465,7 +487,13 @@ void FunctionProber::State::Remove(Place* place, ProbeId id) {
   auto* const slot = std::find(std::begin(place->ids), std::end(place->ids), id);
   if (slot == std::end(place->ids)) return;
   *slot = 0;
-  __atomic_store_n(&place->site->slots[slot - place->ids], nullptr, __ATOMIC_RELEASE);  // pairs with hits
+  const ArmedProbe*& armed = place->site->slots[slot - place->ids];
+  const auto known = probes.find({armed->handlers, armed->user_data});
+  __atomic_store_n(&armed, nullptr, __ATOMIC_RELEASE);  // pairs with hits
+  if (--known->second.slots == 0) {
+    removed_probes.push_back(known->second.probe);
+    probes.erase(known);
+  }
   armed_places.erase(id);
   Recount(*place);
 }
@@ -505,6 +533,47 @@ void FunctionProber::State::RestorePads(int64_t most_ms) {
   has_unused_pads = !Walk(&RestorePadsIn, nullptr);
 }
 
+// Begins to wait for threads that are on their way to removed probes. The processors are synchronized.
+void FunctionProber::State::Retire() {
+  const auto retire = [&] {
+    Retired batch{.number = 0, .since = {}, .grace = {}, .probes = {}};
+    clock_gettime(CLOCK_MONOTONIC, &batch.since);
+    pthread_mutex_lock(&mutex);
+    batch.number = ++last_disarm;
+    batch.probes.swap(removed_probes);
+    retired.push_back(std::move(batch));
+    pthread_mutex_unlock(&mutex);
+  };
+  static_cast<void>(base::RunWithOwnFiles(retire));  // else they wait for the next one
+}
+
+uint64_t FunctionProber::last_disarm() const {
+  pthread_mutex_lock(&state_->mutex);
+  const uint64_t number = state_->last_disarm;
+  pthread_mutex_unlock(&state_->mutex);
+  return number;
+}
+
+uint64_t FunctionProber::FindLastForgotten() {
+  constexpr int64_t kLeastNs = 250'000'000;  // and of these some time slices for each thread that runs
+  timespec now{};
+  clock_gettime(CLOCK_MONOTONIC, &now);
+  pthread_mutex_lock(&state_->mutex);
+  std::deque<State::Retired>& retired = state_->retired;
+  while (!retired.empty()) {
+    State::Retired& batch = retired.front();
+    const int64_t age_ns =
+        (now.tv_sec - batch.since.tv_sec) * 1'000'000'000 + (now.tv_nsec - batch.since.tv_nsec);
+    if (age_ns < kLeastNs || !batch.grace.IsOver()) break;
+    std::ranges::copy(batch.probes, std::back_inserter(state_->free_probes));
+    state_->last_forgotten = batch.number;
+    retired.pop_front();
+  }
+  const uint64_t number = state_->last_forgotten;
+  pthread_mutex_unlock(&state_->mutex);
+  return number;
+}
+
 void FunctionProber::Disarm(std::span<const ProbeId> ids) {
   pthread_mutex_lock(&state_->mutex);
   for (const ProbeId id : ids) {
@@ -513,8 +582,10 @@ void FunctionProber::Disarm(std::span<const ProbeId> ids) {
   }
   pthread_mutex_unlock(&state_->mutex);
   state_->DisarmImports();
-  if (!state_->Walk(&State::DisarmIn, nullptr)) return;  // they lead to probes that deliver nothing
-  CodeWriter::SynchronizeProcessors();
+  const bool is_done = state_->Walk(&State::DisarmIn, nullptr);  // else they lead to what delivers nothing
+  if (!CodeWriter::SynchronizeProcessors()) return;              // so that nothing is ever forgotten
+  state_->Retire();
+  if (!is_done) return;
   constexpr int64_t kMostMs = 20;
   state_->RestorePads(kMostMs);
 }

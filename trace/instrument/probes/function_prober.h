@@ -22,8 +22,8 @@ using ProbeId = uint64_t;
 
 struct ProbeRequest {
   uint64_t function = 0;                    // address of the function's first instruction
-  const ProbeHandlers* handlers = nullptr;  // must stay for the process's life, as `user_data` must: a thread
-  void* user_data = nullptr;                // may be on its way to a handler long after Disarm()
+  const ProbeHandlers* handlers = nullptr;  // must stay for the process's life
+  void* user_data = nullptr;                // must stay until FindLastForgotten()
   // If not empty, calls by way of import tables that have this name for the function are delivered, and no
   // others: no code is changed. The handlers have no on_return.
   std::string import{};
@@ -68,6 +68,10 @@ class FunctionProber {
   // nothing more, except handlers that run already. Unknown ids are ignored. Context: background.
   void Disarm(std::span<const ProbeId> ids);
   void DisarmAll();
+  // The number of calls of Disarm() so far, and of those after which no thread can be on its way any more to
+  // the handlers of probes that were disarmed; it may be in one. Context: background.
+  uint64_t last_disarm() const;
+  uint64_t FindLastForgotten();
   // Notices the ends of calls from modules that were loaded since the last arming, too, and patches their
   // import tables: to be called after dlopen(). Context: background.
   void NoteLoadedModules();

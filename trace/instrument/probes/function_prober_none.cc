@@ -19,6 +19,8 @@ ProbeResult FunctionProber::Arm(uint64_t, const ProbeHandlers*, void*) {
 
 void FunctionProber::Disarm(std::span<const ProbeId>) {}
 void FunctionProber::DisarmAll() {}
+uint64_t FunctionProber::last_disarm() const { return 0; }
+uint64_t FunctionProber::FindLastForgotten() { return 0; }
 void FunctionProber::NoteLoadedModules() {}
 bool FunctionProber::BytesAreOriginal() { return true; }
 

@@ -22,7 +22,7 @@ enum ProbeNeeds : uint32_t {
   kNeedsAny = 16,
 };
 
-// Handlers with their data; never freed.
+// Handlers with their data; used again once no thread can have this one's address.
 struct ArmedProbe {
   const ProbeHandlers* handlers;
   void* user_data;
