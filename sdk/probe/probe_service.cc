@@ -60,6 +60,12 @@ void ProbeService::Flush() {
   unlink(socket_.path.c_str());
 }
 
+void ProbeService::EndForConfinement() {
+  if (getpid() != pid_ || is_confining_.exchange(true)) return;
+  is_forbidden_.store(true);
+  static_cast<void>(TryJoin());  // the filter may let it go on
+}
+
 bool ProbeService::AwaitArmed(int64_t timeout_ns) {
   const int64_t end_ns = NowNs() + timeout_ns;
   while (!has_armed_.load() && NowNs() < end_ns) armed_.SleepUntil(end_ns);
@@ -277,11 +283,13 @@ std::string ProbeService::Arm(Console* console, std::string_view body) {
     return Refusal("its loops are not watched: `lagwatch attach PID` does that, or `lagwatch run` from its start");
   WriteAuditLine("user " + std::to_string(console->user) + ", process " + std::to_string(console->pid) +
                  ", arms a probe in this process: " + title);
+  guard_.Arm(prober_);
   const trace::ProbeStats before = trace::FunctionProbeStats();
   ArmAnswer answer{.id = next_id_++, .ticks = armed->ticks(), .sites = armed->Arm(prober_)};
   const bool is_useless = !answer.sites.empty() && armed->armed_sites() == 0;
   if (is_useless) {
     Retire(std::move(armed));
+    DisarmGuardIfUnused();
     answer.id = 0;
     return EncodeProbeMessage(ProbeMessageKind::kArmed, std::move(answer));
   }
@@ -304,11 +312,16 @@ void ProbeService::Remove(uint32_t id) {
   if (found == programs_.end()) return;
   Retire(std::move(found->armed));
   programs_.erase(found);
+  DisarmGuardIfUnused();
 }
 
 void ProbeService::Retire(std::unique_ptr<ArmedProgram> program) {
   program->Disarm(prober_);
   retired_.push_back({.program = std::move(program), .disarm = prober_->last_disarm()});
+}
+
+void ProbeService::DisarmGuardIfUnused() {
+  if (programs_.empty()) guard_.Disarm(prober_);
 }
 
 void ProbeService::FreeRetired() {

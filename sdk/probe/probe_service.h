@@ -20,6 +20,7 @@
 #include "sdk/probe/armed_program.h"
 #include "sdk/probe/probe_messages.h"
 #include "sdk/probe/probe_socket.h"
+#include "sdk/probe/process_guard.h"
 #include "trace/instrument/probes/function_prober.h"
 
 namespace lagwatch::sdk {
@@ -58,6 +59,9 @@ class ProbeService {
   // Sends consoles all that was counted, because the process ends, and removes the socket; waits for a
   // moment. Any thread. Context: background.
   void Flush();
+  // The process is about to confine itself: as Forbid(), and waits until the thread has ended, but not for
+  // ever. Any thread. Context: background.
+  void EndForConfinement();
   // Waits until a console has armed something, or was there and has gone. False after `timeout_ns`. Any
   // thread. Context: background.
   bool AwaitArmed(int64_t timeout_ns);
@@ -111,6 +115,7 @@ class ProbeService {
   void Remove(uint32_t id);
   void Retire(std::unique_ptr<ArmedProgram> program);
   void FreeRetired();
+  void DisarmGuardIfUnused();
   void RemoveAll();
   void RemoveOrphans(int64_t now_ns);
   void NoteLoadedModules(int64_t now_ns);
@@ -132,6 +137,7 @@ class ProbeService {
   bool has_ended_ = false;  // guarded by end_mutex_
   std::atomic<int64_t> wanted_ns_{0};
   std::atomic<bool> is_forbidden_{false};
+  std::atomic<bool> is_confining_{false};
   std::atomic<bool> is_flush_wanted_{false};
   base::Sleeper flushed_;
   std::atomic<bool> has_armed_{false};  // or a console has come and gone
@@ -141,6 +147,7 @@ class ProbeService {
   std::vector<std::unique_ptr<Console>> consoles_;
   std::vector<Program> programs_;
   std::vector<Retired> retired_;
+  ProcessGuard guard_;
   uint32_t next_id_ = 1;
   int64_t accept_after_ns_ = 0;
   base::LoaderCounts loader_counts_;

@@ -40,6 +40,7 @@ bool HasForbiddenMark() {
 
 OpenedProbes OpenProbes(const std::string& directory) {
   if (g_is_forbidden.load() || HasForbiddenMark()) return {.why_not = kForbidden, .socket_path = {}};
+  ForgetConfinement();  // it did not come, or the caller has the same filters
   ProbeService* service = g_service.load();
   if (service != nullptr && service->pid() == getpid()) {
     if (service->Prolong()) return {.why_not = {}, .socket_path = service->socket_path()};
@@ -54,6 +55,7 @@ OpenedProbes OpenProbes(const std::string& directory) {
     g_prober_pid = getpid();
     g_probed_process.store(g_prober_pid);
     g_before_exit.store(&FlushProbes);
+    g_before_confinement.store(&EndProbesForConfinement);
   }
   auto made = std::make_unique<ProbeService>(ProbeServiceOptions{.directory = directory}, g_prober);
   if (base::Status status = made->Start(); !status.ok()) {
@@ -72,6 +74,14 @@ void ForbidProbes() {
   g_is_forbidden.store(true);
   ProbeService* service = g_service.load();
   if (service != nullptr && service->pid() == getpid()) service->Forbid();
+}
+
+void EndProbesForConfinement() {
+  ProbeService* service = g_service.load();
+  if (service == nullptr || service->pid() != getpid()) return;
+  service->EndForConfinement();
+  // Leaked: another thread may be waiting there, too. No call is left for the process's end.
+  g_service.compare_exchange_strong(service, nullptr);
 }
 
 void FlushProbes() {

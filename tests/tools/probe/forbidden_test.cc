@@ -92,5 +92,28 @@ TEST_F(ForbiddenProbes, DoNotEndAProgramThatConfinesItself) {
   EXPECT_EQ(program_->Wait(), 4);
 }
 
+// The library is loaded into it, and nothing redirects its calls.
+TEST_F(ForbiddenProbes, EndBeforeAProbedProgramConfinesItself) {
+  Run({LAGWATCH_PROBED_PROGRAM});
+  const std::string before = Code();
+  const auto console = Start({pid(), "handle_request { print(str(arg1)) }"});
+  ASSERT_TRUE(WaitUntil([&] { return IsArmed(*console); })) << console->Errors();
+  Do("request 2");
+  Do("confine 1");
+  EXPECT_THAT(program_->Output(), HasSubstr("confined 0"));
+  EXPECT_EQ(console->Wait(), 0);
+  EXPECT_THAT(console->Errors(), HasSubstr("confines itself by seccomp"));
+  Do("request 3");
+  program_->WriteInput("exit 4\n");
+  EXPECT_EQ(program_->Wait(), 4);
+}
+
+TEST_F(ForbiddenProbes, AreNotHitInChildrenThatShareMemory) {
+  Run({LAGWATCH_PROBED_PROGRAM});
+  EXPECT_THAT(Records(Probe("add_numbers { print(a, b) } exit { print(status) }", "vfork 3")),
+              ::testing::IsEmpty());
+  EXPECT_THAT(Records(Probe("add_numbers { print(b) }", "add 1")), ::testing::ElementsAre("2"));
+}
+
 }  // namespace
 }  // namespace lagwatch::tools

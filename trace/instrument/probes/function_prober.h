@@ -97,6 +97,9 @@ class FunctionProber {
 ProbeStats FunctionProbeStats();
 // The calling thread's calls are delivered no more, for good: for threads of lagwatch. Context: any.
 void LeaveThreadOutOfProbes();
+// For a probe at calls of vfork(2), by import tables: the child, which has its parent's memory, delivers
+// nothing.
+const ProbeHandlers& VforkHandlers();
 // Whether the calling thread's calls are delivered no more; returns what was. Context: any.
 bool SetLeftOutOfProbes(bool is_left_out);
 

@@ -36,6 +36,10 @@ std::vector<ProbedFunction> FunctionProber::List(const FunctionFilter&, bool) { 
 
 ProbeStats FunctionProbeStats() { return {}; }
 void LeaveThreadOutOfProbes() {}
+const ProbeHandlers& VforkHandlers() {
+  static constexpr ProbeHandlers kNone{};
+  return kNone;
+}
 bool SetLeftOutOfProbes(bool) { return false; }
 
 }  // namespace lagwatch::trace
