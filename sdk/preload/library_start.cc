@@ -62,9 +62,7 @@ void SetUp(const ProcessConfig& config) {
   AddForkHandlers();
 }
 
-bool AreLoopsWatched() {
-  return !g_wait_switches.is_off.load() && ProcessConfig::Instance().is_wanted();
-}
+bool AreLoopsWatched() { return !g_wait_switches.is_off.load() && ProcessConfig::Instance().is_wanted(); }
 
 // Of `lagwatch run`, for the program that it has started.
 void BeginProbes(const PreloadConfig& config) {

@@ -32,7 +32,8 @@ bool UseNoteArguments(std::string_view text, SiteState* state, std::string* why)
       return false;
     }
     if (state->arguments[index].kind == NoteArgument::Kind::kUnknown) {
-      *why = "its arg" + std::to_string(index) + " is in no general register and no memory: " + std::string(text);
+      *why = "its arg" + std::to_string(index) +
+             " is in no general register and no memory: " + std::string(text);
       return false;
     }
     state->used_arguments |= uint32_t{1} << index;
@@ -40,9 +41,7 @@ bool UseNoteArguments(std::string_view text, SiteState* state, std::string* why)
   return true;
 }
 
-bool IsAtLoops(const probe::VerifiedProbe& probe) {
-  return (At(probe.place().kind) & probe::kOfLoops) != 0;
-}
+bool IsAtLoops(const probe::VerifiedProbe& probe) { return (At(probe.place().kind) & probe::kOfLoops) != 0; }
 
 }  // namespace
 
@@ -78,9 +77,7 @@ bool ArmedProgram::NeedsStacks() const {
   });
 }
 
-bool ArmedProgram::NeedsLoops() const {
-  return std::ranges::any_of(program_.probes(), IsAtLoops);
-}
+bool ArmedProgram::NeedsLoops() const { return std::ranges::any_of(program_.probes(), IsAtLoops); }
 
 SiteState* ArmedProgram::NewState(const probe::VerifiedProbe& probe) {
   SiteState& state = sites_.emplace_back();
@@ -105,8 +102,8 @@ SiteState* ArmedProgram::StateFor(const ProbeSiteAt& site, LoadedFiles* files,
   SiteState* state = NewState(of);
   state->operation = site.detail;
   if (site.role == SiteRole::kThrow) state->names = of.place().name;
-  const bool is_known = site.role != SiteRole::kNote ||
-                        UseNoteArguments(files->NoteOf(site).arguments, state, &result->text);
+  const bool is_known =
+      site.role != SiteRole::kNote || UseNoteArguments(files->NoteOf(site).arguments, state, &result->text);
   return is_known ? state : nullptr;
 }
 

@@ -24,8 +24,6 @@
 #include "stack/elf/sdt_notes.h"
 #include "trace/instrument/probes/function_prober.h"
 
-struct dl_phdr_info;  // of link.h
-
 namespace lagwatch::sdk {
 
 class LoadedFiles;
@@ -97,9 +95,6 @@ class ArmedProgram {
   NoteSemaphores semaphores_;
   std::vector<Timer> timers_;
 };
-
-// Of a module that cannot be unloaded meanwhile, raw; empty if it has none.
-std::string LoadedBuildId(const dl_phdr_info& info);
 
 // Finds the file of a site among the loaded ones: the site's address in this process, or 0, and `why`. A role
 // is accepted at the functions of its rows in site_roles.def alone.

@@ -8,7 +8,6 @@
 
 #include "base/process/loader_walk.h"
 #include "sdk/probe/armed_program.h"
-#include "stack/elf/build_id_note.h"
 #include "stack/elf/elf_file.h"
 #include "stack/elf/function_symbol.h"
 
@@ -81,19 +80,6 @@ uint64_t LoadersFunction(const std::string& path, const std::string& name) {
 }
 
 }  // namespace
-
-std::string LoadedBuildId(const dl_phdr_info& info) {
-  const auto read = [](uint64_t place, void* to, size_t size) {
-    std::memcpy(to, reinterpret_cast<const void*>(place), size);
-    return true;
-  };
-  for (const auto* header = info.dlpi_phdr; header != info.dlpi_phdr + info.dlpi_phnum; ++header) {
-    if (header->p_type != PT_NOTE) continue;
-    const auto note = stack::FindBuildIdNote(info.dlpi_addr + header->p_vaddr, header->p_memsz, read);
-    if (note) return {reinterpret_cast<const char*>(note->place), note->size_bytes};
-  }
-  return {};
-}
 
 LoadedFiles::LoadedFiles() {
   const auto add = [](dl_phdr_info* info, size_t, void* context) {
@@ -175,7 +161,7 @@ uint64_t LoadedFiles::AddressOf(const ProbeSiteAt& site, std::string* why) {
   }
   const bool has_role = is_code && (site.role == SiteRole::kFunction || HasRole(file, site));
   if (has_role) return address;
-  *why = is_code ? "it is no function, and no note, of this place" : "there is no code of its file";
+  *why = is_code ? "it is no function of this place" : "there is no code of its file";
   return 0;
 }
 

@@ -280,7 +280,8 @@ std::string ProbeService::Arm(Console* console, std::string_view body) {
   std::unique_ptr<ArmedProgram> armed = std::move(created).value();
   if (armed->NeedsStacks() && !PrepareStackCaptures()) return Refusal("its stacks cannot be walked");
   if (armed->NeedsLoops() && !LoopSites::Instance().AreLoopsWatched())
-    return Refusal("its loops are not watched: `lagwatch attach PID` does that, or `lagwatch run` from its start");
+    return Refusal(
+        "its loops are not watched: `lagwatch attach PID` does that, or `lagwatch run` from its start");
   WriteAuditLine("user " + std::to_string(console->user) + ", process " + std::to_string(console->pid) +
                  ", arms a probe in this process: " + title);
   guard_.Arm(prober_);

@@ -258,8 +258,8 @@ int ListFunctions(pid_t pid, const std::string& pattern) {
                   result.is_armed ? result.text : "no: " + result.text});
   }
   const bool are_notes = !sites->empty() && sites->front().role == sdk::SiteRole::kNote;
-  const std::string summary = std::to_string(sites->size()) + (are_notes ? " notes, " : " functions, ") + std::to_string(refused) +
-                              " of which cannot be probed\n";
+  const std::string summary = std::to_string(sites->size()) + (are_notes ? " notes, " : " functions, ") +
+                              std::to_string(refused) + " of which cannot be probed\n";
   return Print(table.ToText(TerminalWidth()) + summary);
 }
 

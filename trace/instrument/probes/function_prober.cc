@@ -147,7 +147,8 @@ struct FunctionProber::State {
 
   ProbeReason Refusal(const Pass& pass, const ProbedModule& module, uint64_t function, bool wants_return,
                       HeadPlace* head);
-  static ProbeReason NoteRefusal(const Pass& pass, const ProbedModule& module, uint64_t note, HeadPlace* head);
+  static ProbeReason NoteRefusal(const Pass& pass, const ProbedModule& module, uint64_t note,
+                                 HeadPlace* head);
   ProbeReason FindPlace(const Pass& pass, const ProbedModule& module, const HeadPlace& head, Place** found);
   ProbeResult ArmOne(const Pass& pass, const ProbedModule& module, const ProbeRequest& request);
   ProbeResult AddProbe(Place* place, const ProbeRequest& request);
@@ -663,9 +664,8 @@ void FunctionProber::State::ExamineIn(Pass* pass, const ProbedModule& module) {
   for (size_t i = 0; i < found->functions.size(); ++i) {
     const uint64_t place = found->functions[i];
     if (!module.HasCode(place)) continue;
-    found->results[i] = found->are_notes
-                            ? pass->state->ExamineNote(*pass, module, place)
-                            : pass->state->ExamineOne(*pass, module, place, found->wants_return);
+    found->results[i] = found->are_notes ? pass->state->ExamineNote(*pass, module, place)
+                                         : pass->state->ExamineOne(*pass, module, place, found->wants_return);
   }
 }
 

@@ -4,8 +4,8 @@
 
 // All general registers that a call may change are kept: callers in the same unit may know which ones a
 // function leaves alone, and functions with conventions of their own use others. Its unwind table has the
-// function's caller as its own: the site's code between the two has none. lagwatch_probe_note keeps the flags,
-// too, and the red zone; its caller is the note's place in its function.
+// function's caller as its own: the site's code between the two has none. lagwatch_probe_note keeps the
+// flags, too, and the red zone; its caller is the note's place in its function.
 asm(R"(
   .pushsection .text
   .hidden lagwatch_probe_entry
