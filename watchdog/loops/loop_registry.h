@@ -168,11 +168,14 @@ class LoopRegistry {
   // From now on loops have a track for recorders. Context: background (as Add).
   void KeepTracks();
 
-  // From now on `observer`, which is never destroyed, is told of hangs, and of the ends of all loops'
-  // dispatches if it `wants_dispatches`; null: none is. A forked child has none. Context: background (as Add).
+  // From now on `observer`, which is never destroyed, sees hangs, and the ends of all loops'
+  // dispatches if it `wants_dispatches`; null: none is. A forked child has none. Context: background (as
+  // Add).
   void SetObserver(LoopObserver* observer, bool wants_dispatches);
   // Context: any.
-  LoopObserver* observer() const { return observer_.load(std::memory_order_acquire); }  // pairs with its store
+  LoopObserver* observer() const {
+    return observer_.load(std::memory_order_acquire);
+  }  // pairs with its store
 
   // The watchdog's sleeper: it outlives the watchdog, because a loop may be about to wake it. A new loop
   // wakes it, too.

@@ -52,7 +52,7 @@ TEST_F(LoopProbes, SeesDispatchesWithTheirTimes) {
   EXPECT_TRUE(Prints(*console, "long"));
   EXPECT_TRUE(WaitUntil([&] { return Count(console->Output(), "long") == 2; })) << console->Output();
   End(console.get());
-  EXPECT_THAT(console->Output(), ::testing::ContainsRegex("long [^ ]+ +poll")) << console->Output();
+  EXPECT_THAT(console->Output(), ::testing::ContainsRegex("long +[^ ]+ +poll")) << console->Output();
   const auto none = Armed("dispatch no-such-loop { print(\"hit\", loop) }");
   Freeze();
   End(none.get());

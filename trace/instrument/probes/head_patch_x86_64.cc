@@ -196,8 +196,7 @@ ProbeReason FindNoteSpots(HeadPlace* place, uint64_t begin) {
   spot.address = next;
   spot.instruction = DecodeInstruction(CodeAt(next), place->end - next, next);
   unsigned char moved[kMaxMovedBytes];
-  if (MoveInstruction(CodeAt(next), spot.instruction, next, next, moved) != 0)
-    place->spots[place->spot_count++] = spot;
+  if (MoveNoteInstruction(spot.instruction, next, next, moved) != 0) place->spots[place->spot_count++] = spot;
   return ProbeReason::kNone;
 }
 

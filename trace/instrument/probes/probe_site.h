@@ -63,6 +63,10 @@ bool MakeSiteCode(const ProbeSite* site, const Instruction& instruction, uint64_
 bool MakeNoteCode(const ProbeSite* site, const Instruction& instruction, uint64_t address, uint64_t code,
                   SiteCode* made);
 
+// As MoveInstruction() or MoveCall(), for an instruction amid a function.
+size_t MoveNoteInstruction(const Instruction& instruction, uint64_t address, uint64_t moved_address,
+                           unsigned char moved[kMaxMovedBytes]);
+
 // The code that calls the handlers, then jumps to the site's function: for the slots of import tables.
 void MakeCallCode(const ProbeSite* site, SiteCode* made);
 

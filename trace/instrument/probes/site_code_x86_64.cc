@@ -40,6 +40,13 @@ bool MakeSiteCode(const ProbeSite* site, const Instruction& instruction, uint64_
                          made->bytes + kBehindCall) != 0;
 }
 
+size_t MoveNoteInstruction(const Instruction& instruction, uint64_t address, uint64_t moved_address,
+                           unsigned char moved[kMaxMovedBytes]) {
+  return instruction.kind == Instruction::Kind::kCall
+             ? MoveCall(instruction, address, moved_address, moved)
+             : MoveInstruction(CodeAt(address), instruction, address, moved_address, moved);
+}
+
 bool MakeNoteCode(const ProbeSite* site, const Instruction& instruction, uint64_t address, uint64_t code,
                   SiteCode* made) {
   constexpr unsigned char kCallBelowRedZone[] = {0x48, 0x8d, 0x64, 0x24, 0x80,         // lea -128(%rsp), %rsp
@@ -49,7 +56,7 @@ bool MakeNoteCode(const ProbeSite* site, const Instruction& instruction, uint64_
   MakeLiterals(site, &lagwatch_probe_note, made);
   std::memcpy(made->bytes + SiteCode::kEntryAt, kCallBelowRedZone, sizeof kCallBelowRedZone);
   unsigned char moved[kMaxMovedBytes];
-  const size_t size_bytes = MoveInstruction(CodeAt(address), instruction, address, code + kBehind, moved);
+  const size_t size_bytes = MoveNoteInstruction(instruction, address, code + kBehind, moved);
   if (size_bytes == 0 || kBehind + size_bytes > SiteCode::kBytes) return false;
   std::memcpy(made->bytes + kBehind, moved, size_bytes);
   return true;
