@@ -26,6 +26,7 @@ pid_t g_prober_pid = 0;
 
 OpenedProbes OpenProbes(const std::string& directory, JavaProber* java) {
   if (g_is_forbidden.load() || HasForbiddenMark()) return {.why_not = kForbidden, .socket_path = {}};
+  ForgetConfinement();  // it did not come, or the caller has the same filters
   ProbeService* service = g_service.load();
   if (service != nullptr && service->pid() == getpid()) {
     if (service->Prolong()) return {.why_not = {}, .socket_path = service->socket_path()};
@@ -40,6 +41,7 @@ OpenedProbes OpenProbes(const std::string& directory, JavaProber* java) {
     g_prober_pid = getpid();
     g_probed_process.store(g_prober_pid);
     g_before_exit.store(&FlushProbes);
+    g_before_confinement.store(&EndProbesForConfinement);
   }
   auto made =
       std::make_unique<ProbeService>(ProbeServiceOptions{.directory = directory, .java = java}, g_prober);
@@ -60,6 +62,14 @@ void ForbidProbes() {
   MakeForbiddenMark();  // for another of lagwatch's libraries; this one knows
   ProbeService* service = g_service.load();
   if (service != nullptr && service->pid() == getpid()) service->Forbid();
+}
+
+void EndProbesForConfinement() {
+  ProbeService* service = g_service.load();
+  if (service == nullptr || service->pid() != getpid()) return;
+  service->EndForConfinement();
+  // Leaked: another thread may be waiting there, too. No call is left for the process's end.
+  g_service.compare_exchange_strong(service, nullptr);
 }
 
 void FlushProbes() {

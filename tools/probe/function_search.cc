@@ -13,6 +13,8 @@
 
 #include "base/command_line/nearest_word.h"
 #include "collector/symbols/names/function_name.h"
+#include "stack/elf/elf_file.h"
+#include "stack/elf/sdt_notes.h"
 #include "tools/read/table.h"
 #include "trace/instrument/rules/function_names.h"
 
@@ -279,6 +281,39 @@ base::Result<std::vector<ProbeSiteAt>> FindRoles(const Place& place, uint16_t pr
                           : "the program has no functions for this place");
 }
 
+// The notes of <sys/sdt.h> whose PROVIDER:NAME a place means.
+base::Result<std::vector<ProbeSiteAt>> FindNotes(const Place& place, uint16_t probe,
+                                                 ProcessFunctions* functions) {
+  std::vector<ProbeSiteAt> sites;
+  std::vector<std::string> names;
+  for (ProcessModule& module : functions->modules()) {
+    if (!(place.module.empty() || module.IsCalled(place.module))) continue;
+    const auto file = stack::ElfFile::Open(module.seen_path());
+    if (!file) continue;
+    for (const stack::SdtNote& note : stack::ReadSdtNotes(*file)) {
+      names.push_back(note.WholeName());
+      if (!trace::MatchesGlob(place.name, note.WholeName())) continue;
+      sites.push_back({.probe = probe,
+                       .role = sdk::SiteRole::kNote,
+                       .build_id = module.build_id(),
+                       .module = module.path(),
+                       .offset = note.address,
+                       .name = note.WholeName(),
+                       .symbol = note.WholeName(),
+                       .detail = note.arguments});
+    }
+  }
+  if (sites.size() > sdk::kMaxProbeSites)
+    return base::Status(base::StatusCode::kTooLarge, "'" + place.name + "' means too many notes");
+  if (!sites.empty()) return sites;
+  const std::string nearest = base::NearestWord(place.name, names);
+  const std::string suggestion = nearest.empty() ? "" : "; did you mean '" + nearest + "'?";
+  return base::Status(base::StatusCode::kNotFound,
+                      "the program and its libraries have no note '" + place.name + "'" + suggestion +
+                          (names.empty() ? ": they have none at all"
+                                         : "; `lagwatch probe PID --functions 'usdt *'` lists them"));
+}
+
 base::Status NotServed(const std::string& what, const std::string& instead) {
   return {base::StatusCode::kInvalid, what + " cannot be probed by this version of lagwatch; " + instead};
 }
@@ -326,21 +361,23 @@ base::Result<std::vector<ProbeSiteAt>> FindSites(const Place& place, uint16_t pr
       return FindRoles(place, probe, functions);
     case PlaceKind::kTimer:
     case PlaceKind::kEvent:
+    case PlaceKind::kDispatch:
+    case PlaceKind::kHang:
       return std::vector<ProbeSiteAt>();
     case PlaceKind::kUsdt:
-      return NotServed("notes of <sys/sdt.h>", "probe the function that has the note");
-    case PlaceKind::kDispatch:
-      return NotServed("dispatches",
-                       "`lagwatch trace top` shows them, and a probe can be at the loop's callbacks");
-    case PlaceKind::kHang:
-      return NotServed("hangs", "`lagwatch run` and `lagwatch watch` report them");
+      return FindNotes(place, probe, functions);
   }
   return std::vector<ProbeSiteAt>();
 }
 
 base::Result<std::vector<ProbeSiteAt>> FindFunctions(const std::string& pattern, ProcessFunctions* functions,
                                                      DebugTypes* types) {
+  constexpr std::string_view kOfNotes = "usdt ";
   Place place;
+  if (pattern.starts_with(kOfNotes)) {
+    place.name = pattern.substr(kOfNotes.size());
+    return FindNotes(place, 0, functions);
+  }
   const size_t mark = pattern.find('!');
   place.module = mark == std::string::npos ? "" : pattern.substr(0, mark);
   place.name = mark == std::string::npos ? pattern : pattern.substr(mark + 1);

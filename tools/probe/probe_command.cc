@@ -295,10 +295,13 @@ int ListFunctions(pid_t pid, const std::string& pattern, const RuleOptions& rule
     const auto is_it = [&](const ProcessModule& each) { return each.path() == (*sites)[i].module; };
     const std::string module(std::ranges::find_if(functions->modules(), is_it)->shown_name());
     refused += result.is_armed ? 0 : 1;
-    table.AddRow({module + "!" + (*sites)[i].name, result.is_armed ? result.text : "no: " + result.text});
+    const bool has_arguments = (*sites)[i].role == sdk::SiteRole::kNote && !(*sites)[i].detail.empty();
+    table.AddRow({module + "!" + (*sites)[i].name + (has_arguments ? "(" + (*sites)[i].detail + ")" : ""),
+                  result.is_armed ? result.text : "no: " + result.text});
   }
-  const std::string summary = std::to_string(sites->size()) +
-                              (sites->size() == 1 ? " function, " : " functions, ") +
+  const bool are_notes = !sites->empty() && sites->front().role == sdk::SiteRole::kNote;
+  const std::string noun = are_notes ? " note" : " function";
+  const std::string summary = std::to_string(sites->size()) + noun + (sites->size() == 1 ? ", " : "s, ") +
                               std::to_string(refused) + " of which cannot be probed\n";
   return Print(table.ToText(TerminalWidth()) + summary);
 }
@@ -360,7 +363,8 @@ void AddProbeCommand(CLI::App* app, int* exit_code) {
                     "lagwatch and its arguments");
   probe->add_flag("--list", options->lists_scripts, "List the scripts that come with lagwatch");
   probe->add_option("--functions", options->functions,
-                    "List the functions that match [MODULE!]PATTERN, and whether they can be probed");
+                    "List the functions that match [MODULE!]PATTERN, or the notes that match 'usdt PATTERN', "
+                    "and whether they can be probed");
   AddRulesOption(probe, &options->rules);
   probe->add_option("--for", options->for_text, "End after this time, such as 10s");
   probe->add_flag("--json", options->is_json, "Print JSON, one object a line");

@@ -69,6 +69,7 @@ struct ThreadThunks {
   bool has_ended = false;
   bool has_key = false;
   bool is_left_out = false;  // of probes
+  bool may_be_child = false;  // it has called vfork(2), in which parent and child have one memory
 };
 LAGWATCH_HIDDEN extern constinit thread_local ThreadThunks t_thunks
     __attribute__((tls_model("initial-exec")));

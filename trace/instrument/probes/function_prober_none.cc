@@ -19,11 +19,17 @@ ProbeResult FunctionProber::Arm(uint64_t, const ProbeHandlers*, void*) {
 
 void FunctionProber::Disarm(std::span<const ProbeId>) {}
 void FunctionProber::DisarmAll() {}
+uint64_t FunctionProber::last_disarm() const { return 0; }
+uint64_t FunctionProber::FindLastForgotten() { return 0; }
 void FunctionProber::NoteLoadedModules() {}
 bool FunctionProber::BytesAreOriginal() { return true; }
 
 std::vector<ProbeResult> FunctionProber::Examine(std::span<const uint64_t> functions, bool) {
   return std::vector<ProbeResult>(functions.size(), {.reason = ProbeReason::kNotSupported});
+}
+
+std::vector<ProbeResult> FunctionProber::ExamineNotes(std::span<const uint64_t> notes) {
+  return Examine(notes, false);
 }
 
 std::vector<ProbedFunction> FunctionProber::List(const FunctionFilter&, bool) { return {}; }
@@ -32,5 +38,10 @@ std::vector<uint64_t> FunctionProber::DirectCallees(const dl_phdr_info&, uint64_
 
 ProbeStats FunctionProbeStats() { return {}; }
 void LeaveThreadOutOfProbes() {}
+const ProbeHandlers& VforkHandlers() {
+  static constexpr ProbeHandlers kNone{};
+  return kNone;
+}
+bool SetLeftOutOfProbes(bool) { return false; }
 
 }  // namespace lagwatch::trace
