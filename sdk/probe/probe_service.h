@@ -106,6 +106,7 @@ class ProbeService {
   ReadAnswer DataOf(const Program& program, bool wants_snapshot);
   void Remove(uint32_t id);
   void RemoveAll();
+  void CollectCounts();
   void RemoveOrphans(int64_t now_ns);
   void NoteLoadedModules(int64_t now_ns);
   void SendLast();
