@@ -163,8 +163,10 @@ base::Result<std::vector<ProbeSiteAt>> OfOneFile(std::vector<ProbeSiteAt> sites,
                                                       "': say which: " + Join(all, ", "));
 }
 
+// Without `explains`, which takes long, it is not said what is there instead.
 base::Result<std::vector<ProbeSiteAt>> FindInFunctions(const Place& place, uint16_t probe,
-                                                       ProcessFunctions* functions, DebugTypes* types) {
+                                                       ProcessFunctions* functions, DebugTypes* types,
+                                                       bool explains = true) {
   const auto pattern = LAGWATCH_TRY(NamePattern::Of(place));
   std::vector<ProbeSiteAt> sites;
   std::set<std::pair<std::string, uint64_t>> known;
@@ -189,7 +191,8 @@ base::Result<std::vector<ProbeSiteAt>> FindInFunctions(const Place& place, uint1
     return base::Status(base::StatusCode::kInvalid,
                         "the C library chooses the code of '" + place.name +
                             "' when it is loaded: probe the functions that call it");
-  if (sites.empty()) return NoSuchFunction(place, functions, types);
+  if (sites.empty())
+    return explains ? NoSuchFunction(place, functions, types) : base::Status(base::StatusCode::kNotFound, "");
   if (sites.size() > sdk::kMaxProbeSites)
     return base::Status(base::StatusCode::kTooLarge,
                         "'" + place.name + "' means " + std::to_string(sites.size()) +
@@ -254,18 +257,21 @@ std::vector<ProbeSiteAt> OfJava(const Place& place, uint16_t probe) {
            .detail = {}}};
 }
 
+// Whether a place may mean a method of Java, though the script does not say so.
+bool MayBeJava(const Place& place, ProcessFunctions* functions) {
+  return place.kind != PlaceKind::kCall && place.pattern != PatternKind::kRegex && place.module.empty() &&
+         place.source_file.empty() && place.name.find("::") != std::string::npos &&
+         std::ranges::any_of(functions->modules(),
+                             [](const ProcessModule& module) { return module.file_name() == "libjvm.so"; });
+}
+
 // In a JVM CLASS::METHOD is one of Java if no native function has the name.
 base::Result<std::vector<ProbeSiteAt>> OfEitherKind(const Place& place, uint16_t probe,
                                                     ProcessFunctions* functions, DebugTypes* types) {
-  auto sites = FindInFunctions(place, probe, functions, types);
-  const bool may_be_java = place.kind != PlaceKind::kCall && place.pattern != PatternKind::kRegex &&
-                           place.module.empty() && place.source_file.empty() &&
-                           place.name.find("::") != std::string::npos;
-  if (sites.ok() || sites.status().code() != base::StatusCode::kNotFound || !may_be_java) return sites;
-  const bool is_jvm = std::ranges::any_of(
-      functions->modules(), [](const ProcessModule& module) { return module.file_name() == "libjvm.so"; });
-  if (!is_jvm) return sites;
-  return OfJava(place, probe);
+  if (!MayBeJava(place, functions)) return FindInFunctions(place, probe, functions, types);
+  auto sites = FindInFunctions(place, probe, functions, types, /*explains=*/false);
+  const bool is_java = !sites.ok() && sites.status().code() == base::StatusCode::kNotFound;
+  return is_java ? OfJava(place, probe) : std::move(sites);
 }
 
 }  // namespace

@@ -21,7 +21,7 @@ TEST_F(ProbeTest, RefusesWithWhatHelpsAndTouchesNothing) {
       {"add_numbers { print(c) }", "1:21: unknown value \"c\": did you mean a or b?"},
       {"add_numbers { print(a }", "1:"},
       {"memcpy { count }", "chooses the code of 'memcpy'"},
-      {"java java.util.HashMap::put { count }", "methods of Java"},
+      {"java java.util.HashMap::put { count }", "is no JVM"},
   };
   for (const Refused& row : rows) {
     EXPECT_EQ(Ask({pid(), row.script}), 2) << row.script;
