@@ -20,6 +20,13 @@ namespace {
 
 // Time that a hit takes besides the program, with the vector registers saved around it.
 constexpr uint32_t kMechanismNs = 150;
+constexpr uint32_t kJavaMechanismNs = 30;
+
+uint32_t MechanismNsOf(const probe::VerifiedProgram& program) {
+  const bool is_java =
+      std::ranges::all_of(program.probes(), [](const auto& each) { return each.place().is_java; });
+  return is_java ? kJavaMechanismNs : kMechanismNs;
+}
 
 // Notes the arguments that the probe asks for; false, and `why`, if one is not there or cannot be read.
 bool UseNoteArguments(std::string_view text, SiteState* state, std::string* why) {
@@ -57,8 +64,8 @@ base::Result<std::unique_ptr<ArmedProgram>> ArmedProgram::Create(ArmQuestion que
   if (armed->memory_ == nullptr) return base::Status(base::StatusCode::kUnavailable, "it has no memory left");
   const probe::ProbeClock clock{
       .ns_per_tick = ticks.ns_per_tick, .base_ticks = ticks.base_ticks, .base_mono_ns = ticks.base_mono_ns};
-  armed->state_ =
-      std::make_unique<probe::ProbeState>(armed->program_, armed->memory_.get(), clock, kMechanismNs);
+  armed->state_ = std::make_unique<probe::ProbeState>(armed->program_, armed->memory_.get(), clock,
+                                                      MechanismNsOf(armed->program_));
   armed->locks_ = std::make_unique<HeldLocks>();
   const int64_t now_ns = base::SystemClock().MonoNs();
   for (const probe::VerifiedProbe& each : armed->program_.probes()) {

@@ -161,8 +161,7 @@ struct ListedProgram {
 
 struct ListAnswer {
   std::vector<ListedProgram> programs;
-  std::string
-      caution;  // what the program feels when the next probe on a method of Java comes; empty: nothing
+  std::string caution;  // JavaProber::Caution()
 
   template <typename Fields>
   void Visit(Fields& fields) {

@@ -355,7 +355,12 @@ uint32_t ProbeService::ConsolesOf(uint32_t id) const {
       std::ranges::count_if(consoles_, [id](const auto& each) { return each->programs.contains(id); }));
 }
 
+void ProbeService::CollectCounts() {
+  if (options_.java != nullptr) options_.java->CollectCounts();
+}
+
 std::string ProbeService::List() {
+  CollectCounts();
   ListAnswer answer{.programs = {}, .caution = options_.java == nullptr ? "" : options_.java->Caution()};
   for (Program& program : programs_) {
     const probe::ProbeStats stats = program.armed->state().Stats();
@@ -421,6 +426,7 @@ std::string ProbeService::Read(std::string_view body) {
   const auto question = DecodeProbeBody<ReadQuestion>(body);
   Program* program = question ? Find(question->id) : nullptr;
   if (program == nullptr) return Refusal("no such script is armed");
+  CollectCounts();
   return EncodeProbeMessage(ProbeMessageKind::kData, DataOf(*program, question->wants_snapshot));
 }
 
@@ -498,6 +504,7 @@ void ProbeService::NoteLoadedModules(int64_t now_ns) {
 }
 
 void ProbeService::SendLast() {
+  CollectCounts();
   for (const auto& console : consoles_) {
     for (const uint32_t id : console->programs) {
       Program* program = Find(id);

@@ -118,6 +118,7 @@ class ProbeService {
   void FreeRetired();
   void DisarmGuardIfUnused();
   void RemoveAll();
+  void CollectCounts();
   void RemoveOrphans(int64_t now_ns);
   void NoteLoadedModules(int64_t now_ns);
   void SendLast();

@@ -187,8 +187,10 @@ bool IsTaken(const trace::InstrumentRules& rules, const ProcessModule& module,
                               .is_taken;
 }
 
+// Without `explains`, which takes long, it is not said what is there instead.
 base::Result<std::vector<ProbeSiteAt>> FindInFunctions(const Place& place, uint16_t probe,
-                                                       ProcessFunctions* functions, DebugTypes* types) {
+                                                       ProcessFunctions* functions, DebugTypes* types,
+                                                       bool explains = true) {
   const auto pattern = LAGWATCH_TRY(NamePattern::Of(place));
   std::vector<ProbeSiteAt> sites;
   bool is_local = false;  // a function that no other file can call by its name
@@ -231,7 +233,8 @@ base::Result<std::vector<ProbeSiteAt>> FindInFunctions(const Place& place, uint1
   if (sites.empty() && left_out != 0)
     return base::Status(base::StatusCode::kNotFound, "the rules leave out all " + std::to_string(left_out) +
                                                          " functions that '" + place.name + "' means");
-  if (sites.empty()) return NoSuchFunction(place, functions, types);
+  if (sites.empty())
+    return explains ? NoSuchFunction(place, functions, types) : base::Status(base::StatusCode::kNotFound, "");
   if (sites.size() > sdk::kMaxProbeSites)
     return base::Status(base::StatusCode::kTooLarge,
                         "'" + place.name + "' means " + std::to_string(sites.size()) +
@@ -327,18 +330,21 @@ std::vector<ProbeSiteAt> OfJava(const Place& place, uint16_t probe) {
   return {site};
 }
 
+// Whether a place may mean a method of Java, though the script does not say so.
+bool MayBeJava(const Place& place, ProcessFunctions* functions) {
+  return place.kind != PlaceKind::kCall && place.pattern != PatternKind::kRegex && place.module.empty() &&
+         place.source_file.empty() && place.name.find("::") != std::string::npos &&
+         std::ranges::any_of(functions->modules(),
+                             [](const ProcessModule& module) { return module.file_name() == "libjvm.so"; });
+}
+
 // In a JVM CLASS::METHOD is one of Java if no native function has the name.
 base::Result<std::vector<ProbeSiteAt>> OfEitherKind(const Place& place, uint16_t probe,
                                                     ProcessFunctions* functions, DebugTypes* types) {
-  auto sites = FindInFunctions(place, probe, functions, types);
-  const bool may_be_java = place.kind != PlaceKind::kCall && place.pattern != PatternKind::kRegex &&
-                           place.module.empty() && place.source_file.empty() &&
-                           place.name.find("::") != std::string::npos;
-  if (sites.ok() || sites.status().code() != base::StatusCode::kNotFound || !may_be_java) return sites;
-  const bool is_jvm = std::ranges::any_of(
-      functions->modules(), [](const ProcessModule& module) { return module.file_name() == "libjvm.so"; });
-  if (!is_jvm) return sites;
-  return OfJava(place, probe);
+  if (!MayBeJava(place, functions)) return FindInFunctions(place, probe, functions, types);
+  auto sites = FindInFunctions(place, probe, functions, types, /*explains=*/false);
+  const bool is_java = !sites.ok() && sites.status().code() == base::StatusCode::kNotFound;
+  return is_java ? OfJava(place, probe) : std::move(sites);
 }
 
 }  // namespace

@@ -79,7 +79,8 @@ TEST_F(RefusedProbes, SayWhichFunctionWasPerhapsMeant) {
                                   {{"lbc!malloc { count }"}, "did you mean 'libc'?"},
                                   {{"modf { count }"}, "say which: libc.so.6!modf, libm.so.6!modf"},
                                   {{"PrintCode { count }"}, "the compiler has put it into main; probe these"},
-                                  {{"* { count }"}, "functions; a script may be at"}});
+                                  {{"* { count }"}, "functions; a script may be at"},
+                                  {{"java java.util.HashMap::put { count }"}, "is no JVM"}});
 }
 
 TEST_F(RefusedProbes, SayWhichTypesAreWrong) {
