@@ -317,10 +317,6 @@ base::Result<std::vector<ProbeSiteAt>> FindNotes(const Place& place, uint16_t pr
                                          : "; `lagwatch probe PID --functions 'usdt *'` lists them"));
 }
 
-base::Status NotServed(const std::string& what, const std::string& instead) {
-  return {base::StatusCode::kInvalid, what + " cannot be probed by this version of lagwatch; " + instead};
-}
-
 // The JVM's agent finds the methods: nothing outside knows the classes.
 std::vector<ProbeSiteAt> OfJava(const Place& place, uint16_t probe) {
   ProbeSiteAt site;
