@@ -69,7 +69,9 @@ TEST(InstrumentRules, FunctionsAreMeantByAnyOfTheirNames) {
     EXPECT_TRUE(IsTaken(rule, kSave)) << rule;
   EXPECT_FALSE(IsTaken("+ Save", kSave));
   EXPECT_TRUE(IsTaken("+ shop::Find<*", kHidden));
-  EXPECT_FALSE(IsTaken("+ *\n", ""));
+  // All functions are also those without a name.
+  EXPECT_TRUE(IsTaken("+ *\n", ""));
+  EXPECT_FALSE(IsTaken("+ main*\n", ""));
 }
 
 TEST(InstrumentRules, NamespacesHoldWhatIsInsideOfThem) {

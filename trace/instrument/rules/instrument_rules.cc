@@ -133,8 +133,9 @@ base::Result<std::optional<InstrumentRule>> ParseLine(std::string_view text, siz
 }
 
 bool MatchesFunction(const std::string& pattern, const FunctionNames& names) {
-  return !names.symbol.empty() && (MatchesGlob(pattern, names.symbol) || MatchesGlob(pattern, names.plain) ||
-                                   MatchesGlob(pattern, names.whole));
+  if (names.symbol.empty()) return pattern == "*";
+  return MatchesGlob(pattern, names.symbol) || MatchesGlob(pattern, names.plain) ||
+         MatchesGlob(pattern, names.whole);
 }
 
 bool MatchesNamespace(const std::string& pattern, const FunctionNames& names) {
