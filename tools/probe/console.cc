@@ -154,7 +154,8 @@ class Shown {
       std::cerr << "; the program has ended";
     else if (client_.is_over())
       std::cerr << "; the program has closed the connection: it has become another one (exec), confines "
-                   "itself by seccomp, or has forbidden probes, or this command was stopped for more than a "
+                   "itself by seccomp, ends its main thread, has forbidden probes, or this command was "
+                   "stopped for more than a "
                    "minute";
     if (!view_.damage().empty()) std::cerr << "; " << view_.damage();
     if (!refusal_.empty()) std::cerr << "; " << refusal_;

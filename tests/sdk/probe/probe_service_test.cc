@@ -118,6 +118,7 @@ class ProbeServiceTest : public ::testing::Test {
     if (service_ != nullptr) TearDown();
     options.directory = directory_ / "lagwatch";
     options.orphan_ns = 300'000'000;
+    options.parting_ns = 100'000'000;
     service_ = new ProbeService(options, prober);
     ASSERT_TRUE(service_->Start().ok());
   }
@@ -302,6 +303,24 @@ TEST(ProbeSocket, LetsInWhatPtraceWouldLetRead) {
   if (geteuid() != 0) return;  // the rest takes root's rights
   const auto is_refused = [](const ProbeSocket& socket) { return !LetsItselfIn(socket); };
   EXPECT_EQ(ExitCodeOf(folder, kUser, 0, is_refused), 0);  // may become root again
+}
+
+// The process's end is not held up once no console follows a script.
+TEST_F(ProbeServiceTest, FlushesForConsolesOnly) {
+  {
+    TestConsole console(service_->socket_path());
+    const uint32_t id = console.Arm("service_test_function { count }", /*stays=*/true);
+    service_->Flush();
+    EXPECT_EQ(console.Receive().first, static_cast<uint16_t>(ProbeMessageKind::kData));
+    console.Ask(ProbeMessageKind::kDisarm, ProgramQuestion{id});
+  }
+  const auto flush_ns = [&] {
+    const int64_t begin_ns = base::SystemClock().MonoNs();
+    service_->Flush();
+    return base::SystemClock().MonoNs() - begin_ns;
+  };
+  EXPECT_TRUE(testing::WaitUntil([&] { return flush_ns() < 5'000'000; }));
+  EXPECT_LT(std::min(flush_ns(), flush_ns()), 5'000'000);
 }
 
 TEST_F(ProbeServiceTest, RefusesWhatIsNoQuestion) {

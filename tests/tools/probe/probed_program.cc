@@ -214,6 +214,11 @@ int main() {
     int count = 0;
     if (std::sscanf(line, "%31s %d", what, &count) < 1) continue;
     if (std::strcmp(what, "exit") == 0) return count;
+    if (std::strcmp(what, "end-main") == 0) {
+      std::setvbuf(stdout, nullptr, _IOFBF, BUFSIZ);
+      std::printf("ended");  // written by exit(), which the last thread calls
+      pthread_exit(nullptr);
+    }
     if (std::strcmp(what, "become") == 0) return execl("/bin/sleep", "sleep", "20", nullptr);
     if (std::strcmp(what, "code") == 0)
       PrintCode();
