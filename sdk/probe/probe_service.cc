@@ -8,11 +8,13 @@
 #include <algorithm>
 #include <cerrno>
 #include <ctime>
+#include <optional>
 
 #include "base/clock.h"
 #include "base/process/run_guarded.h"
 #include "sdk/probe/loop_sites.h"
 #include "trace/hooks/frame_pointer_walk.h"
+#include "trace/instrument/code_writer.h"
 
 namespace lagwatch::sdk {
 namespace {
@@ -71,6 +73,8 @@ bool ProbeService::AwaitArmed(int64_t timeout_ns) {
 }
 
 void ProbeService::Run(void* self) {
+  std::optional<trace::ScopedCodeMemory> memory;
+  if (base::HasOwnFiles()) memory.emplace();
   base::RunGuarded(
       [](void* context) {
         auto* service = static_cast<ProbeService*>(context);

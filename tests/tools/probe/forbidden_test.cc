@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Programs that forbid probes, and probes from a program's start.
+#include <unistd.h>
+
 #include <csignal>
 
 #include "tests/tools/probe/probe_testing.h"
@@ -150,6 +152,22 @@ TEST_F(ForbiddenProbes, EndBeforeTheMainThread) {
     EXPECT_THAT(program_->Output(), HasSubstr("ended"));
     EXPECT_EQ(console->Wait(), 0);
   }
+}
+
+// The code is restored, and the other consoles find the service, though both are another user's by now.
+TEST_F(ForbiddenProbes, CanBeTakenAwayWhenTheProgramHasDroppedItsRights) {
+  if (geteuid() != 0) GTEST_SKIP() << "needs root";
+  Run({LAGWATCH_PROBED_PROGRAM});
+  const std::string before = Code();
+  ASSERT_EQ(Ask({pid(), "add_numbers { count }", "--leave", "--for", "1ms"}), 0) << errors_;
+  const auto console = Start({pid(), "handle_request { count }"});
+  ASSERT_TRUE(WaitUntil([&] { return IsArmed(*console); })) << console->Errors();
+  Do("drop-root");
+  EXPECT_THAT(program_->Output(), HasSubstr("dropped 0\n"));
+  console->Signal(SIGINT);
+  EXPECT_EQ(console->Wait(), 0) << console->Errors();
+  EXPECT_EQ(Ask({pid(), "--disarm"}), 0) << errors_;
+  EXPECT_EQ(Code(), before);
 }
 
 TEST_F(ForbiddenProbes, AreNotHitInChildrenThatShareMemory) {

@@ -193,6 +193,8 @@ void Confine(bool is_for_all) {
   std::printf("confined %ld\n", result);
 }
 
+constexpr unsigned kOtherUser = 65534;
+
 // Of a function of its own, and one of the C library's.
 void PrintCode() {
   const void* library_function = dlsym(RTLD_DEFAULT, "usleep");
@@ -226,6 +228,8 @@ int main() {
       PrintListeners();
     else if (std::strcmp(what, "confine") == 0)
       Confine(count != 0);
+    else if (std::strcmp(what, "drop-root") == 0)
+      std::printf("dropped %d\n", setgid(kOtherUser) == 0 ? setuid(kOtherUser) : -1);
     else if (std::strcmp(what, "vfork") == 0)
       CallInVforkChildren(count);
     else if (std::strcmp(what, "fork") == 0)
