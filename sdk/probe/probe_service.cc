@@ -207,11 +207,13 @@ void ProbeService::AnswerAll(Console* console) {
     if (console->received.size() < whole) return;
     const std::string_view body =
         std::string_view(console->received).substr(sizeof header, header.body_bytes);
-    console->to_send =
-        header.version == kProbeVersion
-            ? Answer(console, static_cast<ProbeMessageKind>(header.kind), body)
-            : Refusal(
-                  "it has loaded another version of lagwatch than this command is of: restart the program");
+    const auto kind = static_cast<ProbeMessageKind>(header.kind);
+    const bool is_known = header.version == ProbeVersion() || kind == ProbeMessageKind::kDisarm ||
+                          kind == ProbeMessageKind::kList;
+    console->to_send = is_known ? Answer(console, kind, body)
+                                : Refusal(
+                                      "it has loaded another version of lagwatch than this command is of: "
+                                      "restart the program; `--armed` and `--disarm` work still");
     console->received.erase(0, whole);
   }
 }

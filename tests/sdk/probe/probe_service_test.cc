@@ -333,6 +333,9 @@ TEST_F(ProbeServiceTest, RefusesWhatIsNoQuestion) {
   ProbeMessageHeader header{.version = 99};
   console.Send(std::string(reinterpret_cast<const char*>(&header), sizeof header));
   EXPECT_THAT(console.Receive().second, HasSubstr("another version"));
+  header.kind = static_cast<uint16_t>(ProbeMessageKind::kList);
+  console.Send(std::string(reinterpret_cast<const char*>(&header), sizeof header));
+  EXPECT_EQ(console.Receive().first, static_cast<uint16_t>(ProbeMessageKind::kListed));
   EXPECT_EQ(console.Ask(static_cast<ProbeMessageKind>(77), NoFields{}).first,
             static_cast<uint16_t>(ProbeMessageKind::kRefused));
   EXPECT_EQ(console.Ask(ProbeMessageKind::kDisarm, ProgramQuestion{4711}).first,
