@@ -222,6 +222,18 @@ void CatchEndSignals() {
   }
 }
 
+base::Status CheckSinks(const ConsoleOptions& options) {
+  if (!options.statsd.empty()) {
+    if (auto sender = StatsdSender::Open(options.statsd); !sender.ok()) return sender.status();
+  }
+  if (options.prometheus_file.empty()) return {};
+  const std::string part = options.prometheus_file + ".part";
+  if (!std::ofstream(part, std::ios::trunc))
+    return base::Status(base::StatusCode::kIo, "--prometheus: cannot write " + options.prometheus_file);
+  unlink(part.c_str());
+  return {};
+}
+
 int RunConsole(ServiceClient* client, uint32_t id, ProbeView* view, AskedCommands* asked,
                const ConsoleOptions& options) {
   Shown shown(client, id, view, asked, options);

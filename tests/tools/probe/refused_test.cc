@@ -173,6 +173,14 @@ TEST_F(RefusedProbes, SayThatAProgramIsStopped) {
   Do("add 3");
 }
 
+// Before anything is armed.
+TEST_F(RefusedProbes, SayThatResultsCannotBeSent) {
+  ExpectRefused(program_->pid(), {{{"add_numbers { count }", "--statsd", "nowhere"}, "give HOST:PORT"},
+                                  {{"add_numbers { count }", "--prometheus", "/dev/null/file"},
+                                   "cannot write /dev/null/file"}});
+  EXPECT_EQ(Ask({pid(), "--armed"}), 2);
+}
+
 TEST_F(RefusedProbes, OfferToWatchAStaticProgram) {
   Process program({LAGWATCH_STATIC_PROGRAM, "60"});
   ASSERT_TRUE(WaitUntil([&] { return IsInState(program.pid(), "S"); }));
