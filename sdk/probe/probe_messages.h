@@ -14,11 +14,12 @@
 namespace lagwatch::sdk {
 
 inline constexpr uint32_t kProbeMagic = 0x4250574c;  // "LWPB"
-inline constexpr uint16_t kProbeVersion = 1;
 inline constexpr size_t kMaxProbeQuestionBytes = 4 << 20;
 inline constexpr size_t kMaxProbeAnswerBytes = 96 << 20;
 inline constexpr size_t kMaxProbeSites = 4'096;  // of one program
 
+// The numbers of kDisarm and kList, and the layout of their bodies, stay what they are: these two are
+// answered to consoles of every version, so that an older library's probes can be taken away.
 enum class ProbeMessageKind : uint16_t {
   // Questions.
   kArm,      // ArmQuestion: kArmed
@@ -38,10 +39,11 @@ enum class ProbeMessageKind : uint16_t {
   kData,
   kExamined,
 };
+inline constexpr auto kLastProbeMessageKind = static_cast<uint16_t>(ProbeMessageKind::kExamined);
 
 struct ProbeMessageHeader {
   uint32_t magic = kProbeMagic;
-  uint16_t version = kProbeVersion;
+  uint16_t version = 0;  // ProbeVersion() of the sender
   uint16_t kind = 0;
   uint32_t body_bytes = 0;
 };
@@ -358,13 +360,17 @@ class MessageReader {
   bool is_valid_ = true;
 };
 
+// Of the messages' layout: another one, if fields were added, taken away or changed in type.
+uint16_t ProbeVersion();
+
 // A whole message, header and body.
 template <typename Body>
 std::string EncodeProbeMessage(ProbeMessageKind kind, Body body) {
   MessageWriter writer;
   body.Visit(writer);
   std::string bytes = writer.Take();
-  const ProbeMessageHeader header{.kind = static_cast<uint16_t>(kind),
+  const ProbeMessageHeader header{.version = ProbeVersion(),
+                                  .kind = static_cast<uint16_t>(kind),
                                   .body_bytes = static_cast<uint32_t>(bytes.size())};
   return std::string(reinterpret_cast<const char*>(&header), sizeof header) + bytes;
 }

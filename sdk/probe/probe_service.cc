@@ -8,11 +8,13 @@
 #include <algorithm>
 #include <cerrno>
 #include <ctime>
+#include <optional>
 
 #include "base/clock.h"
 #include "base/process/run_guarded.h"
 #include "sdk/probe/loop_sites.h"
 #include "trace/hooks/frame_pointer_walk.h"
+#include "trace/instrument/code_writer.h"
 
 namespace lagwatch::sdk {
 namespace {
@@ -20,9 +22,8 @@ namespace {
 constexpr size_t kMostConsoles = 16;
 constexpr size_t kMostPrograms = 32;
 constexpr size_t kStackBytes = 512 * 1024;
-// While a console is there, so that the end of the process and what was forbidden are noticed.
-constexpr int64_t kBusyNs = 25 * base::kNsPerMs;
-constexpr int64_t kIdleNs = base::kNsPerSecond;
+// So that the end of the process and what was forbidden are noticed.
+constexpr int64_t kPeriodNs = 25 * base::kNsPerMs;
 
 int64_t NowNs() { return base::SystemClock().MonoNs(); }
 
@@ -34,7 +35,7 @@ std::string Refusal(std::string text) {
 
 base::Status ProbeService::Start() {
   constexpr int64_t kStartNs = 5 * base::kNsPerSecond;
-  wanted_ns_.store(NowNs());
+  end_ns_.store(NowNs() + options_.orphan_ns);
   if (base::Status status = thread_.Start("lagwatch-probe", kStackBytes, &Run, this); !status.ok())
     return status;
   if (!started_.SleepUntil(NowNs() + kStartNs))
@@ -44,7 +45,7 @@ base::Status ProbeService::Start() {
 
 bool ProbeService::Prolong() {
   const std::lock_guard lock(end_mutex_);
-  wanted_ns_.store(NowNs());
+  end_ns_.store(NowNs() + options_.orphan_ns);
   return !has_ended_;
 }
 
@@ -56,14 +57,13 @@ bool ProbeService::TryJoin() {
 void ProbeService::Flush() {
   constexpr int64_t kFlushNs = 200 * base::kNsPerMs;
   if (getpid() != pid_) return;
-  if (has_armed_.load() && !is_flush_wanted_.exchange(true)) flushed_.SleepUntil(NowNs() + kFlushNs);
+  if (is_followed_.load() && !is_flush_wanted_.exchange(true)) flushed_.SleepUntil(NowNs() + kFlushNs);
   unlink(socket_.path.c_str());
 }
 
-void ProbeService::EndForConfinement() {
-  if (getpid() != pid_ || is_confining_.exchange(true)) return;
+void ProbeService::End() {
   is_forbidden_.store(true);
-  static_cast<void>(TryJoin());  // the filter may let it go on
+  static_cast<void>(TryJoin());  // what comes may go well without it, too
 }
 
 bool ProbeService::AwaitArmed(int64_t timeout_ns) {
@@ -73,6 +73,8 @@ bool ProbeService::AwaitArmed(int64_t timeout_ns) {
 }
 
 void ProbeService::Run(void* self) {
+  std::optional<trace::ScopedCodeMemory> memory;
+  if (base::HasOwnFiles()) memory.emplace();
   base::RunGuarded(
       [](void* context) {
         auto* service = static_cast<ProbeService*>(context);
@@ -92,11 +94,20 @@ void ProbeService::Run(void* self) {
   base::RunGuarded([](void* context) { static_cast<ProbeService*>(context)->RemoveAll(); }, self);
   if (!service->socket_.path.empty()) unlink(service->socket_.path.c_str());
   service->socket_.fd.Close();
+  service->is_followed_.store(false);
+  // As late as possible: this thread is what it guards against.
+  base::RunGuarded(
+      [](void* context) {
+        auto* ended = static_cast<ProbeService*>(context);
+        ended->guard_.Disarm(ended->prober_);
+      },
+      self);
   const std::lock_guard lock(service->end_mutex_);
   service->has_ended_ = true;
 }
 
 void ProbeService::Serve() {
+  guard_.Arm(prober_);
   int64_t next_timer_ns = INT64_MAX;
   for (int64_t now_ns = NowNs(); !MayEnd(now_ns); now_ns = NowNs()) {
     Wait(next_timer_ns);
@@ -105,8 +116,10 @@ void ProbeService::Serve() {
     for (const auto& console : consoles_) {
       Receive(console.get());
       AnswerAll(console.get());
-      Send(console.get());
     }
+    is_followed_.store(std::ranges::any_of(
+        programs_, [&](const Program& each) { return ConsolesOf(each.armed->id()) != 0; }));
+    for (const auto& console : consoles_) Send(console.get());
     EndConsoles(NowNs());
     next_timer_ns = INT64_MAX;
     for (Program& program : programs_)
@@ -121,12 +134,11 @@ void ProbeService::Serve() {
 
 bool ProbeService::MayEnd(int64_t now_ns) {
   if (!programs_.empty() || !consoles_.empty()) {
-    wanted_ns_.store(now_ns);
+    end_ns_.store(std::max(end_ns_.load(), now_ns + options_.parting_ns));
     return false;
   }
-  if (now_ns - wanted_ns_.load() < options_.orphan_ns) return false;
   const std::lock_guard lock(end_mutex_);
-  if (now_ns - wanted_ns_.load() < options_.orphan_ns) return false;
+  if (now_ns < end_ns_.load()) return false;
   has_ended_ = true;
   return true;
 }
@@ -139,9 +151,7 @@ void ProbeService::Wait(int64_t next_timer_ns) {
     const bool has_output = !console->to_send.empty();
     polled.push_back({console->fd.get(), static_cast<short>(has_output ? POLLOUT : POLLIN), 0});
   }
-  const int64_t period_ns =
-      consoles_.empty() && programs_.empty() ? std::min(kIdleNs, options_.orphan_ns) : kBusyNs;
-  const int64_t wait_ns = std::clamp<int64_t>(next_timer_ns - now_ns, 0, period_ns);
+  const int64_t wait_ns = std::clamp<int64_t>(next_timer_ns - now_ns, 0, kPeriodNs);
   const timespec timeout{.tv_sec = wait_ns / base::kNsPerSecond, .tv_nsec = wait_ns % base::kNsPerSecond};
   ppoll(polled.data(), polled.size(), &timeout, nullptr);
 }
@@ -161,6 +171,7 @@ void ProbeService::Accept() {
     console->user = peer.user;
     console->pid = peer.pid;
     console->moved_ns = now_ns;
+    end_ns_.store(now_ns + options_.parting_ns);
     consoles_.push_back(std::move(console));
   }
 }
@@ -196,11 +207,13 @@ void ProbeService::AnswerAll(Console* console) {
     if (console->received.size() < whole) return;
     const std::string_view body =
         std::string_view(console->received).substr(sizeof header, header.body_bytes);
-    console->to_send =
-        header.version == kProbeVersion
-            ? Answer(console, static_cast<ProbeMessageKind>(header.kind), body)
-            : Refusal(
-                  "it has loaded another version of lagwatch than this command is of: restart the program");
+    const auto kind = static_cast<ProbeMessageKind>(header.kind);
+    const bool is_known = header.version == ProbeVersion() || kind == ProbeMessageKind::kDisarm ||
+                          kind == ProbeMessageKind::kList;
+    console->to_send = is_known ? Answer(console, kind, body)
+                                : Refusal(
+                                      "it has loaded another version of lagwatch than this command is of: "
+                                      "restart the program; `--armed` and `--disarm` work still");
     console->received.erase(0, whole);
   }
 }
@@ -284,13 +297,11 @@ std::string ProbeService::Arm(Console* console, std::string_view body) {
         "its loops are not watched: `lagwatch attach PID` does that, or `lagwatch run` from its start");
   WriteAuditLine("user " + std::to_string(console->user) + ", process " + std::to_string(console->pid) +
                  ", arms a probe in this process: " + title);
-  guard_.Arm(prober_);
   const trace::ProbeStats before = trace::FunctionProbeStats();
   ArmAnswer answer{.id = next_id_++, .ticks = armed->ticks(), .sites = armed->Arm(prober_, options_.java)};
   const bool is_useless = !answer.sites.empty() && armed->armed_sites() == 0;
   if (is_useless) {
     Retire(std::move(armed));
-    DisarmGuardIfUnused();
     answer.id = 0;
     return EncodeProbeMessage(ProbeMessageKind::kArmed, std::move(answer));
   }
@@ -313,16 +324,11 @@ void ProbeService::Remove(uint32_t id) {
   if (found == programs_.end()) return;
   Retire(std::move(found->armed));
   programs_.erase(found);
-  DisarmGuardIfUnused();
 }
 
 void ProbeService::Retire(std::unique_ptr<ArmedProgram> program) {
   program->Disarm(prober_, options_.java);
   retired_.push_back({.program = std::move(program), .disarm = prober_->last_disarm()});
-}
-
-void ProbeService::DisarmGuardIfUnused() {
-  if (programs_.empty()) guard_.Disarm(prober_);
 }
 
 void ProbeService::FreeRetired() {
@@ -492,10 +498,11 @@ void ProbeService::RemoveOrphans(int64_t now_ns) {
   }
 }
 
-// Returns into modules that were loaded since are not noticed before the mechanism knows these.
+// Returns into modules that were loaded since, and calls by their import tables, are not noticed before the
+// mechanism knows these.
 void ProbeService::NoteLoadedModules(int64_t now_ns) {
-  constexpr int64_t kPeriodNs = 250 * base::kNsPerMs;
-  if (programs_.empty() || now_ns - loader_looked_ns_ < kPeriodNs) return;
+  constexpr int64_t kLookNs = 250 * base::kNsPerMs;
+  if (now_ns - loader_looked_ns_ < kLookNs) return;
   loader_looked_ns_ = now_ns;
   const base::LoaderCounts counts = base::LoaderCounts::Now();
   if (counts == loader_counts_) return;

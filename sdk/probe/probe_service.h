@@ -26,10 +26,12 @@
 namespace lagwatch::sdk {
 
 struct ProbeServiceOptions {
-  std::string directory{};  // of the socket; empty, or unusable: /tmp/lagwatch-USER
+  std::string directory{};     // of the socket; empty, or unusable: /tmp/lagwatch-USER
   JavaProber* java = nullptr;  // borrowed for ever; null: methods of Java are refused
-  // So long probes stay when no console is there, and the thread when there are no probes either.
+  // So long probes stay when no console is there, and the thread until the first one comes.
   int64_t orphan_ns = 60'000'000'000;
+  // So long the thread stays when the last console has gone and nothing is armed.
+  int64_t parting_ns = 1'000'000'000;
   // A console that has sent nothing for so long is disconnected; at `crowded_ns` already if there is no room
   // for another one.
   int64_t silent_ns = 60'000'000'000;
@@ -47,7 +49,8 @@ class ProbeService {
 
   // Returns when it listens. Errors: those of QuietThread and ListenForConsoles(). Context: background.
   base::Status Start();
-  // Whether it serves, and will do so for the next `orphan_ns`. Any thread. Context: background.
+  // Whether it serves, and will do so for the next `orphan_ns`, until a console comes. Any thread. Context:
+  // background.
   bool Prolong();
   // Of a service that has ended; false if its thread is stuck: then it must be leaked. Context: background.
   [[nodiscard]] bool TryJoin();
@@ -57,12 +60,12 @@ class ProbeService {
   // Takes all probes away and answers no more questions, soon. Any thread. Context: any.
   void Forbid() { is_forbidden_.store(true); }
   bool is_forbidden() const { return is_forbidden_.load(); }
-  // Sends consoles all that was counted, because the process ends, and removes the socket; waits for a
-  // moment. Any thread. Context: background.
+  // Sends the consoles that follow a script all that was counted, because the process ends, and removes the
+  // socket; waits for a moment if there are any. Any thread. Context: background.
   void Flush();
-  // The process is about to confine itself: as Forbid(), and waits until the thread has ended, but not for
-  // ever. Any thread. Context: background.
-  void EndForConfinement();
+  // As Forbid(), and waits until the thread has ended, but not for ever. As TryJoin(), one thread. Context:
+  // background.
+  void End();
   // Waits until a console has armed something, or was there and has gone. False after `timeout_ns`. Any
   // thread. Context: background.
   bool AwaitArmed(int64_t timeout_ns);
@@ -116,7 +119,6 @@ class ProbeService {
   void Remove(uint32_t id);
   void Retire(std::unique_ptr<ArmedProgram> program);
   void FreeRetired();
-  void DisarmGuardIfUnused();
   void RemoveAll();
   void CollectCounts();
   void RemoveOrphans(int64_t now_ns);
@@ -136,10 +138,10 @@ class ProbeService {
   base::TickPair first_ticks_{};
 
   std::mutex end_mutex_;
-  bool has_ended_ = false;  // guarded by end_mutex_
-  std::atomic<int64_t> wanted_ns_{0};
+  bool has_ended_ = false;          // guarded by end_mutex_
+  std::atomic<int64_t> end_ns_{0};  // no console and no program until then: the thread ends
   std::atomic<bool> is_forbidden_{false};
-  std::atomic<bool> is_confining_{false};
+  std::atomic<bool> is_followed_{false};
   std::atomic<bool> is_flush_wanted_{false};
   base::Sleeper flushed_;
   std::atomic<bool> has_armed_{false};  // or a console has come and gone

@@ -5,6 +5,7 @@
 #include <linux/seccomp.h>
 #include <sys/prctl.h>
 #include <sys/syscall.h>
+#include <unistd.h>
 
 #include <cerrno>
 #include <cstdint>
@@ -14,7 +15,7 @@
 
 namespace lagwatch::sdk {
 
-constinit std::atomic<void (*)()> g_before_confinement{nullptr};
+constinit std::atomic<void (*)()> g_end_probes{nullptr};
 
 namespace {
 
@@ -37,11 +38,15 @@ bool ConfinesBySeccomp(const uint64_t arguments[3]) {
 
 std::atomic<bool> g_is_confined{false};
 
-void BeforeConfinement() {
+void EndProbesOfProcess() {
   const int saved_errno = errno;
-  if (void (*before)() = g_before_confinement.load(std::memory_order_acquire)) before();
-  if (!base::IsConfined() && !g_is_confined.exchange(true)) base::SetConfined(true);
+  if (void (*end)() = g_end_probes.load(std::memory_order_acquire)) end();
   errno = saved_errno;
+}
+
+void BeforeConfinement() {
+  EndProbesOfProcess();
+  if (!base::IsConfined() && !g_is_confined.exchange(true)) base::SetConfined(true);
 }
 
 void OnPrctl(const ProbeEntry& entry, void*) {
@@ -55,8 +60,15 @@ void OnSyscall(const ProbeEntry& entry, void*) {
   if (confines) BeforeConfinement();
 }
 
+void OnThreadExit(const ProbeEntry&, void*) {
+  if (!base::IsConfined() && gettid() == getpid()) EndProbesOfProcess();
+}
+
 constexpr ProbeHandlers kPrctl{.on_entry = OnPrctl, .registers = trace::HandlerRegisters::kBaseline};
 constexpr ProbeHandlers kSyscall{.on_entry = OnSyscall, .registers = trace::HandlerRegisters::kBaseline};
+
+constexpr ProbeHandlers kThreadExit{.on_entry = OnThreadExit,
+                                    .registers = trace::HandlerRegisters::kBaseline};
 
 struct Guard {
   const char* function;
@@ -72,7 +84,11 @@ void ForgetConfinement() {
 
 void ProcessGuard::Arm(trace::FunctionProber* prober) {
   if (!ids_.empty()) return;
-  Guard guards[] = {{"prctl", &kPrctl}, {"syscall", &kSyscall}, {"vfork", &trace::VforkHandlers()}};
+  Guard guards[] = {{"prctl", &kPrctl},
+                    {"syscall", &kSyscall},
+                    {"pthread_exit", &kThreadExit},
+                    {"thrd_exit", &kThreadExit},
+                    {"vfork", &trace::VforkHandlers()}};
   base::RunBetweenForks(
       [](void* context) {
         void* library = dlopen("libc.so.6", RTLD_LAZY | RTLD_NOLOAD);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Probes of lagwatch's own, by import tables, while scripts are armed in a process.
+// Probes of lagwatch's own, by import tables, while a process is served.
 #pragma once
 
 #include <atomic>
@@ -9,9 +9,10 @@
 
 namespace lagwatch::sdk {
 
-// Ends probes before the process confines itself by seccomp, whose filter may end it at a system call of
-// theirs; and has children of vfork(2), which have their parent's memory, deliver nothing. Context:
-// background, one thread.
+// Ends probes and their service before the process confines itself by seccomp, whose filter may end it at a
+// system call of theirs; and before its main thread ends, after which the kernel gives no one its memory, and
+// the program's last thread would not be the process's. Has children of vfork(2), which have their parent's
+// memory, deliver nothing. Context: background, one thread.
 class ProcessGuard {
  public:
   void Arm(trace::FunctionProber* prober);
@@ -24,7 +25,7 @@ class ProcessGuard {
 // For a process that has been found not to be confined: lagwatch may make system calls there again.
 void ForgetConfinement();
 
-// Called by a thread that is about to confine its process; may be null.
-extern std::atomic<void (*)()> g_before_confinement;
+// Called by the thread that is about to do so; may be null.
+extern std::atomic<void (*)()> g_end_probes;
 
 }  // namespace lagwatch::sdk

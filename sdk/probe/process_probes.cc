@@ -30,8 +30,8 @@ OpenedProbes OpenProbes(const std::string& directory, JavaProber* java) {
   ProbeService* service = g_service.load();
   if (service != nullptr && service->pid() == getpid()) {
     if (service->Prolong()) return {.why_not = {}, .socket_path = service->socket_path()};
-    if (service->TryJoin()) delete service;
-    g_service.store(nullptr);
+    // Unless EndProbes() has it.
+    if (g_service.compare_exchange_strong(service, nullptr) && service->TryJoin()) delete service;
   }
   // The code of a forked child has its parent's probes, which deliver nothing there.
   if (g_prober != nullptr && g_prober_pid != getpid())
@@ -41,7 +41,7 @@ OpenedProbes OpenProbes(const std::string& directory, JavaProber* java) {
     g_prober_pid = getpid();
     g_probed_process.store(g_prober_pid);
     g_before_exit.store(&FlushProbes);
-    g_before_confinement.store(&EndProbesForConfinement);
+    g_end_probes.store(&EndProbes);
   }
   auto made =
       std::make_unique<ProbeService>(ProbeServiceOptions{.directory = directory, .java = java}, g_prober);
@@ -64,12 +64,11 @@ void ForbidProbes() {
   if (service != nullptr && service->pid() == getpid()) service->Forbid();
 }
 
-void EndProbesForConfinement() {
+void EndProbes() {
   ProbeService* service = g_service.load();
   if (service == nullptr || service->pid() != getpid()) return;
-  service->EndForConfinement();
-  // Leaked: another thread may be waiting there, too. No call is left for the process's end.
-  g_service.compare_exchange_strong(service, nullptr);
+  // Leaked: another thread may be in FlushProbes(). No call is left for the process's end.
+  if (g_service.compare_exchange_strong(service, nullptr)) service->End();
 }
 
 void FlushProbes() {

@@ -154,7 +154,8 @@ class Shown {
       std::cerr << "; the program has ended";
     else if (client_.is_over())
       std::cerr << "; the program has closed the connection: it has become another one (exec), confines "
-                   "itself by seccomp, or has forbidden probes, or this command was stopped for more than a "
+                   "itself by seccomp, ends its main thread, has forbidden probes, or this command was "
+                   "stopped for more than a "
                    "minute";
     if (!view_.damage().empty()) std::cerr << "; " << view_.damage();
     if (!refusal_.empty()) std::cerr << "; " << refusal_;
@@ -219,6 +220,18 @@ void CatchEndSignals() {
     sigaction(number, nullptr, &before);
     if (before.sa_handler != SIG_IGN) sigaction(number, &action, nullptr);
   }
+}
+
+base::Status CheckSinks(const ConsoleOptions& options) {
+  if (!options.statsd.empty()) {
+    if (auto sender = StatsdSender::Open(options.statsd); !sender.ok()) return sender.status();
+  }
+  if (options.prometheus_file.empty()) return {};
+  const std::string part = options.prometheus_file + ".part";
+  if (!std::ofstream(part, std::ios::trunc))
+    return base::Status(base::StatusCode::kIo, "--prometheus: cannot write " + options.prometheus_file);
+  unlink(part.c_str());
+  return {};
 }
 
 int RunConsole(ServiceClient* client, uint32_t id, ProbeView* view, AskedCommands* asked,

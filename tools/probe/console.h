@@ -24,6 +24,10 @@ struct ConsoleOptions {
 // Has the first SIGINT, SIGTERM or SIGHUP end the console; the second one ends this program.
 void CatchEndSignals();
 
+// Whether the results can be sent and written to where they are wanted, before anything is armed. Errors:
+// kInvalid, kNotFound, kIo.
+base::Status CheckSinks(const ConsoleOptions& options);
+
 // Shows the program `id` of the process until the end, disarms it, and prints a summary on stderr. Returns
 // the command's exit code.
 int RunConsole(ServiceClient* client, uint32_t id, ProbeView* view, AskedCommands* asked,

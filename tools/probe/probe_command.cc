@@ -146,6 +146,7 @@ base::Result<ProcessFunctions> FunctionsOf(pid_t pid, const RuleOptions& options
 
 int ArmAndShow(pid_t pid, const Script& script, const ProbeOptions& options) {
   if (options.is_at_start) dup2(STDERR_FILENO, STDOUT_FILENO);
+  if (base::Status status = CheckSinks(options); !status.ok()) return Refuse(status.message());
   // Connected first: the program goes on when the console is gone.
   auto client = options.is_at_start ? AwaitService(pid) : ServiceClient::Connect(pid);
   if (options.is_at_start && !client.ok()) return Refuse(client.status().message());

@@ -8,6 +8,7 @@
 
 #include <cerrno>
 #include <cstring>
+#include <fstream>
 
 #include "base/clock.h"
 #include "tools/containers.h"
@@ -28,6 +29,19 @@ uid_t UserOf(pid_t pid) {
 // The folder that the process is asked to use.
 std::string DirectoryOf(pid_t pid) {
   return sdk::ProbeDirectory(VariableOf(pid, "XDG_RUNTIME_DIR"), UserOf(pid));
+}
+
+// The paths of sockets that have a place for consoles of this process: it may have another user, root
+// directory or environment by now than it had when it made its own.
+std::vector<std::string> SocketsNamedAfter(pid_t pid) {
+  const std::string end = sdk::ProbeSocketPath("", OwnPidOf(pid));
+  std::vector<std::string> paths;
+  std::ifstream sockets(ProcessFolder(pid) / "net" / "unix");
+  for (std::string line; std::getline(sockets, line);) {
+    const size_t begin = line.find(" /");
+    if (begin != std::string::npos && line.ends_with(end)) paths.push_back(line.substr(begin + 1));
+  }
+  return paths;
 }
 
 base::OwnedFd ConnectTo(pid_t pid, const std::string& path) {
@@ -53,13 +67,13 @@ base::Result<ServiceClient> ServiceClient::Connect(pid_t pid) {
     return base::Status(base::StatusCode::kInvalid, "process " + number + " (" + CommandOf(pid) +
                                                         ") is stopped: continue it first (kill -CONT " +
                                                         number + ")");
-  const pid_t own_pid = OwnPidOf(pid);
-  for (const std::string& directory : {DirectoryOf(pid), sdk::ProbeDirectory("", UserOf(pid))}) {
-    base::OwnedFd fd = ConnectTo(pid, PathSeenFromHere(pid, sdk::ProbeSocketPath(directory, own_pid)));
-    if (fd) return ServiceClient(std::move(fd), pid);
+  for (const std::string& path : SocketsNamedAfter(pid)) {
+    // Of the root directory that it has, and of the one that it perhaps had (chroot).
+    for (const std::string& seen : {PathSeenFromHere(pid, path), path})
+      if (base::OwnedFd fd = ConnectTo(pid, seen)) return ServiceClient(std::move(fd), pid);
   }
   return base::Status(base::StatusCode::kNotFound,
-                      "process " + number + " (" + CommandOf(pid) + ") has no probes: none were asked for");
+                      "process " + number + " (" + CommandOf(pid) + ") has no probes: no script is armed");
 }
 
 base::Result<ServiceClient> ServiceClient::Open(pid_t pid) {

@@ -167,6 +167,16 @@ base::Status Load(HelperThread* helper, pid_t pid, const LoadedLibrary& libc, co
   return status;
 }
 
+// Its runtime is a library (gcc), or a part of the program that it exports (clang).
+bool HasThreadSanitizer(pid_t pid) {
+  if (HasLoaded(pid, "libtsan.so") || HasLoaded(pid, "libclang_rt.tsan")) return true;
+  std::error_code error;
+  const auto program = std::filesystem::read_symlink(ProcessFolder(pid) / "exe", error);
+  if (error) return false;
+  const auto exports = LoadedLibrary::Find(pid, program.filename().string());
+  return exports.ok() && exports->AddressOf("__tsan_init") != 0;
+}
+
 base::Status CheckCanInject(pid_t pid) {
   const std::string number = std::to_string(pid);
   const std::string state = StatusField(pid, "State");
@@ -186,6 +196,10 @@ base::Status CheckCanInject(pid_t pid) {
     return RefuseTarget(pid, "is confined by seccomp, which may not allow lagwatch's system calls");
   if (StatusField(pid, "x86_Thread_features").find("shstk") != std::string::npos)
     return RefuseTarget(pid, "has shadow stacks, which allow no calls but its own");
+  if (HasThreadSanitizer(pid))
+    return RefuseTarget(pid,
+                        "has the runtime of ThreadSanitizer, which ends it at a thread that the program did "
+                        "not start; `lagwatch run` watches it from its start");
   const auto libc = FindLibc(pid);
   if (!libc.ok() && libc.status().code() == base::StatusCode::kNotFound) {
     return RefuseTarget(pid,

@@ -12,6 +12,16 @@ inline constexpr uint64_t kCodePageBytes = 4096;
 constexpr uint64_t PageDown(uint64_t address) { return address & ~(kCodePageBytes - 1); }
 constexpr uint64_t PageUp(uint64_t address) { return PageDown(address + kCodePageBytes - 1); }
 
+// While it lives, the calling thread's writers have a descriptor on the process's memory that was opened
+// before: the process may give up the right to open it (setuid). On a thread as for CodeWriter.
+class ScopedCodeMemory {
+ public:
+  ScopedCodeMemory();
+  ~ScopedCodeMemory();
+  ScopedCodeMemory(const ScopedCodeMemory&) = delete;
+  ScopedCodeMemory& operator=(const ScopedCodeMemory&) = delete;
+};
+
 // Changes code; one at a time in a process, others wait. Holds a descriptor on the process's memory: to be
 // made and destroyed on a thread with its own descriptor table (base::RunWithOwnFiles), or the program could
 // write there by mistake, and its children could.

@@ -7,6 +7,7 @@
 #include <unistd.h>
 
 #include <atomic>
+#include <utility>
 
 #include "base/process/own_memory.h"
 #include "trace/instrument/code_writer.h"
@@ -26,16 +27,26 @@ pthread_mutex_t* OneWriter() {
   return lock.compare_exchange_strong(first, made) ? made : first;
 }
 
+constinit thread_local int t_memory_fd = -1;
+
+int OpenMemory() { return open("/proc/thread-self/mem", O_RDWR | O_CLOEXEC); }
+
 }  // namespace
+
+ScopedCodeMemory::ScopedCodeMemory() { t_memory_fd = OpenMemory(); }
+
+ScopedCodeMemory::~ScopedCodeMemory() {
+  if (t_memory_fd >= 0) close(std::exchange(t_memory_fd, -1));
+}
 
 CodeWriter::CodeWriter() {
   pthread_mutex_lock(OneWriter());
   if (syscall(SYS_membarrier, MEMBARRIER_CMD_REGISTER_PRIVATE_EXPEDITED_SYNC_CORE, 0, 0) != 0) return;
-  memory_fd_ = open("/proc/self/mem", O_RDWR | O_CLOEXEC);
+  memory_fd_ = t_memory_fd >= 0 ? t_memory_fd : OpenMemory();
 }
 
 CodeWriter::~CodeWriter() {
-  if (memory_fd_ >= 0) close(memory_fd_);
+  if (memory_fd_ >= 0 && memory_fd_ != t_memory_fd) close(memory_fd_);
   pthread_mutex_unlock(OneWriter());
 }
 

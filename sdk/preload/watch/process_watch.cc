@@ -155,8 +155,7 @@ void WatchServiceBeats(const PreloadConfig& config) {
 void IgnoreServiceBeats() { g_service_beats.store(nullptr); }
 
 MonitorPause StopForConfinement(Confinement confinement) {
-  if (confinement != Confinement::kFilter || !ProcessConfig::Instance().is_seccomp_allowed())
-    EndProbesForConfinement();
+  if (confinement != Confinement::kFilter || !ProcessConfig::Instance().is_seccomp_allowed()) EndProbes();
   if (g_wait_switches.is_off.load()) {
     // The others can be seen in this library's constructor.
     if (confinement == Confinement::kDispatchedCalls) base::SetConfined(true);

@@ -118,6 +118,7 @@ class ProbeServiceTest : public ::testing::Test {
     if (service_ != nullptr) TearDown();
     options.directory = directory_ / "lagwatch";
     options.orphan_ns = 300'000'000;
+    options.parting_ns = 100'000'000;
     service_ = new ProbeService(options, prober);
     ASSERT_TRUE(service_->Start().ok());
   }
@@ -304,6 +305,24 @@ TEST(ProbeSocket, LetsInWhatPtraceWouldLetRead) {
   EXPECT_EQ(ExitCodeOf(folder, kUser, 0, is_refused), 0);  // may become root again
 }
 
+// The process's end is not held up once no console follows a script.
+TEST_F(ProbeServiceTest, FlushesForConsolesOnly) {
+  {
+    TestConsole console(service_->socket_path());
+    const uint32_t id = console.Arm("service_test_function { count }", /*stays=*/true);
+    service_->Flush();
+    EXPECT_EQ(console.Receive().first, static_cast<uint16_t>(ProbeMessageKind::kData));
+    console.Ask(ProbeMessageKind::kDisarm, ProgramQuestion{id});
+  }
+  const auto flush_ns = [&] {
+    const int64_t begin_ns = base::SystemClock().MonoNs();
+    service_->Flush();
+    return base::SystemClock().MonoNs() - begin_ns;
+  };
+  EXPECT_TRUE(testing::WaitUntil([&] { return flush_ns() < 5'000'000; }));
+  EXPECT_LT(std::min(flush_ns(), flush_ns()), 5'000'000);
+}
+
 TEST_F(ProbeServiceTest, RefusesWhatIsNoQuestion) {
   {
     TestConsole console(service_->socket_path());
@@ -314,6 +333,9 @@ TEST_F(ProbeServiceTest, RefusesWhatIsNoQuestion) {
   ProbeMessageHeader header{.version = 99};
   console.Send(std::string(reinterpret_cast<const char*>(&header), sizeof header));
   EXPECT_THAT(console.Receive().second, HasSubstr("another version"));
+  header.kind = static_cast<uint16_t>(ProbeMessageKind::kList);
+  console.Send(std::string(reinterpret_cast<const char*>(&header), sizeof header));
+  EXPECT_EQ(console.Receive().first, static_cast<uint16_t>(ProbeMessageKind::kListed));
   EXPECT_EQ(console.Ask(static_cast<ProbeMessageKind>(77), NoFields{}).first,
             static_cast<uint16_t>(ProbeMessageKind::kRefused));
   EXPECT_EQ(console.Ask(ProbeMessageKind::kDisarm, ProgramQuestion{4711}).first,

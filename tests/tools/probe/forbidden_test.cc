@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Programs that forbid probes, and probes from a program's start.
+#include <unistd.h>
+
 #include <csignal>
 
 #include "tests/tools/probe/probe_testing.h"
@@ -17,6 +19,17 @@ class ForbiddenProbes : public ProbeTest {
   void Await(const std::string& input, const std::string& output) {
     program_->WriteInput(input);
     ASSERT_TRUE(WaitUntil([&] { return program_->Output().ends_with(output); })) << program_->Output();
+  }
+  // For all threads; then it may do no more than these commands need.
+  void ConfineAll() {
+    Do("confine 1");
+    EXPECT_THAT(program_->Output(), HasSubstr("confined 0"));
+    Do("request 3");
+  }
+  void ConfineAllAndExit() {
+    ConfineAll();
+    program_->WriteInput("exit 4\n");
+    EXPECT_EQ(program_->Wait(), 4);
   }
   std::string FirstByte() {
     const size_t before = program_->Output().size();
@@ -92,20 +105,69 @@ TEST_F(ForbiddenProbes, DoNotEndAProgramThatConfinesItself) {
   EXPECT_EQ(program_->Wait(), 4);
 }
 
+// Its filter is one for all threads, also the service's.
+TEST_F(ForbiddenProbes, EndUnderRunBeforeAllThreadsAreConfined) {
+  Run({LAGWATCH_PROGRAM, "run", "--spool", "/nonexistent", "--quiet", "--probe", "handle_request { count }",
+       "--", LAGWATCH_PROBED_PROGRAM});
+  ConfineAllAndExit();
+}
+
 // The library is loaded into it, and nothing redirects its calls.
 TEST_F(ForbiddenProbes, EndBeforeAProbedProgramConfinesItself) {
   Run({LAGWATCH_PROBED_PROGRAM});
-  const std::string before = Code();
   const auto console = Start({pid(), "handle_request { print(str(arg1)) }"});
   ASSERT_TRUE(WaitUntil([&] { return IsArmed(*console); })) << console->Errors();
   Do("request 2");
-  Do("confine 1");
-  EXPECT_THAT(program_->Output(), HasSubstr("confined 0"));
+  ConfineAll();
   EXPECT_EQ(console->Wait(), 0);
   EXPECT_THAT(console->Errors(), HasSubstr("confines itself by seccomp"));
-  Do("request 3");
   program_->WriteInput("exit 4\n");
   EXPECT_EQ(program_->Wait(), 4);
+}
+
+TEST_F(ForbiddenProbes, EndBeforeAProgramWithProbesThatStayConfinesItself) {
+  Run({LAGWATCH_PROBED_PROGRAM});
+  ASSERT_EQ(Ask({pid(), "handle_request { count }", "--leave", "--for", "1ms"}), 0) << errors_;
+  ConfineAllAndExit();
+}
+
+// The service is still there for a moment.
+TEST_F(ForbiddenProbes, DoNotEndAProgramThatConfinesItselfAfterThem) {
+  Run({LAGWATCH_PROBED_PROGRAM});
+  ASSERT_EQ(Ask({pid(), "handle_request { count }", "--for", "1ms"}), 0) << errors_;
+  ConfineAllAndExit();
+}
+
+TEST_F(ForbiddenProbes, EndBeforeTheMainThread) {
+  for (const bool is_armed_then : {true, false}) {
+    Run({LAGWATCH_PROBED_PROGRAM});
+    const auto console = Start({pid(), "handle_request { count }"});
+    ASSERT_TRUE(WaitUntil([&] { return IsArmed(*console); })) << console->Errors();
+    if (!is_armed_then) {
+      console->Signal(SIGINT);
+      EXPECT_EQ(console->Wait(), 0);
+    }
+    program_->WriteInput("end-main\n");
+    EXPECT_EQ(program_->Wait(), 0);
+    EXPECT_THAT(program_->Output(), HasSubstr("ended"));
+    EXPECT_EQ(console->Wait(), 0);
+  }
+}
+
+// The code is restored, and the other consoles find the service, though both are another user's by now.
+TEST_F(ForbiddenProbes, CanBeTakenAwayWhenTheProgramHasDroppedItsRights) {
+  if (geteuid() != 0) GTEST_SKIP() << "needs root";
+  Run({LAGWATCH_PROBED_PROGRAM});
+  const std::string before = Code();
+  ASSERT_EQ(Ask({pid(), "add_numbers { count }", "--leave", "--for", "1ms"}), 0) << errors_;
+  const auto console = Start({pid(), "handle_request { count }"});
+  ASSERT_TRUE(WaitUntil([&] { return IsArmed(*console); })) << console->Errors();
+  Do("drop-root");
+  EXPECT_THAT(program_->Output(), HasSubstr("dropped 0\n"));
+  console->Signal(SIGINT);
+  EXPECT_EQ(console->Wait(), 0) << console->Errors();
+  EXPECT_EQ(Ask({pid(), "--disarm"}), 0) << errors_;
+  EXPECT_EQ(Code(), before);
 }
 
 TEST_F(ForbiddenProbes, AreNotHitInChildrenThatShareMemory) {

@@ -193,6 +193,8 @@ void Confine(bool is_for_all) {
   std::printf("confined %ld\n", result);
 }
 
+constexpr unsigned kOtherUser = 65534;
+
 // Of a function of its own, and one of the C library's.
 void PrintCode() {
   const void* library_function = dlsym(RTLD_DEFAULT, "usleep");
@@ -214,6 +216,11 @@ int main() {
     int count = 0;
     if (std::sscanf(line, "%31s %d", what, &count) < 1) continue;
     if (std::strcmp(what, "exit") == 0) return count;
+    if (std::strcmp(what, "end-main") == 0) {
+      std::setvbuf(stdout, nullptr, _IOFBF, BUFSIZ);
+      std::printf("ended");  // written by exit(), which the last thread calls
+      pthread_exit(nullptr);
+    }
     if (std::strcmp(what, "become") == 0) return execl("/bin/sleep", "sleep", "20", nullptr);
     if (std::strcmp(what, "code") == 0)
       PrintCode();
@@ -221,6 +228,8 @@ int main() {
       PrintListeners();
     else if (std::strcmp(what, "confine") == 0)
       Confine(count != 0);
+    else if (std::strcmp(what, "drop-root") == 0)
+      std::printf("dropped %d\n", setgid(kOtherUser) == 0 ? setuid(kOtherUser) : -1);
     else if (std::strcmp(what, "vfork") == 0)
       CallInVforkChildren(count);
     else if (std::strcmp(what, "fork") == 0)

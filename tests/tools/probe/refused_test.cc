@@ -173,6 +173,29 @@ TEST_F(RefusedProbes, SayThatAProgramIsStopped) {
   Do("add 3");
 }
 
+#ifdef LAGWATCH_THREAD_SANITIZED_PROGRAM
+// Its runtime would end it.
+TEST_F(RefusedProbes, OfferToRunAProgramWithThreadSanitizer) {
+  Process program({LAGWATCH_THREAD_SANITIZED_PROGRAM});
+  ASSERT_TRUE(WaitUntil([&] { return program.Output() == "ready\n"; }));
+  const char* reason = "has the runtime of ThreadSanitizer";
+  ExpectRefused(program.pid(), {{{"main { count }"}, reason}});
+  Process attach({LAGWATCH_PROGRAM, "attach", std::to_string(program.pid())});
+  EXPECT_NE(attach.Wait(), 0);
+  EXPECT_THAT(attach.Errors(), HasSubstr(reason));
+  program.WriteInput("exit 4\n");
+  EXPECT_EQ(program.Wait(), 4);
+}
+#endif
+
+// Before anything is armed.
+TEST_F(RefusedProbes, SayThatResultsCannotBeSent) {
+  ExpectRefused(program_->pid(), {{{"add_numbers { count }", "--statsd", "nowhere"}, "give HOST:PORT"},
+                                  {{"add_numbers { count }", "--prometheus", "/dev/null/file"},
+                                   "cannot write /dev/null/file"}});
+  EXPECT_EQ(Ask({pid(), "--armed"}), 2);
+}
+
 TEST_F(RefusedProbes, OfferToWatchAStaticProgram) {
   Process program({LAGWATCH_STATIC_PROGRAM, "60"});
   ASSERT_TRUE(WaitUntil([&] { return IsInState(program.pid(), "S"); }));
