@@ -33,6 +33,10 @@ constexpr size_t kFloatArguments = 8;
 // Initial-exec: no call and no allocation at the first access.
 constinit thread_local uint32_t t_tid __attribute__((tls_model("initial-exec"))) = 0;
 
+// The thread's allocation that was counted last, by when it began. One that began earlier and ends later has it
+// inside, as realloc(NULL, n) has malloc(n).
+constinit thread_local uint64_t t_allocation_ticks __attribute__((tls_model("initial-exec"))) = 0;
+
 uint32_t OwnTid() {
   if (t_tid == 0) t_tid = static_cast<uint32_t>(syscall(SYS_gettid));
   return t_tid;
@@ -166,7 +170,8 @@ void OnAllocated(const ProbeReturn& returned, void* user_data) {
       details.address = 0;
     errno = saved_errno;
   }
-  if (details.address == 0) return;
+  if (details.address == 0 || returned.entered_ticks < t_allocation_ticks) return;
+  t_allocation_ticks = returned.entered_ticks;
   NativeHit hit = HitOf(returned, PlaceKind::kAlloc);
   hit.details = &details;
   Run(*site, hit);

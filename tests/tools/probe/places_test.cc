@@ -61,6 +61,22 @@ TEST_F(ProbeTest, SeesAllocationsAndLocks) {
   EXPECT_EQ(Records(Probe("lock if held > 1ms && held < 10s { print(tid) }", "lock 2")).size(), 2U);
 }
 
+// Functions of the allocator that call one another are one allocation.
+constexpr const char* kAllocations = "alloc if bytes > 50000 && bytes < 50100 { print(bytes) }";
+
+TEST_F(ProbeTest, SeesEachAllocationOnce) {
+  EXPECT_THAT(Records(Probe(kAllocations, "allocators 1")),
+              ElementsAre("50001", "50005", "50002", "50048", "50016", "50003", "50004", "50006"));
+}
+
+TEST_F(ProbeTest, SeesAnAllocatorThatTakesTheCLibrarysPlace) {
+  program_ = std::make_unique<Process>(std::vector<std::string>{LAGWATCH_PROBED_PROGRAM},
+                                       std::vector<std::string>{"LD_PRELOAD=" LAGWATCH_OTHER_ALLOCATOR});
+  ASSERT_TRUE(WaitUntil([&] { return program_->Output() == "ready\n"; }));
+  EXPECT_THAT(Records(Probe(kAllocations, "allocators 1")),
+              ElementsAre("50001", "50005", "50002", "50048", "50016", "50003", "50004", "50006"));
+}
+
 TEST_F(ProbeTest, SeesImportedCallsAndChangesNoCode) {
   const std::string before = Code();
   const auto console = Start({pid(), "call usleep(unsigned us) { print(us) }"});
