@@ -36,6 +36,7 @@ class ProbeView {
   const std::string& damage() const { return damage_; }
 
  private:
+  bool CountsReturns() const;
   template <typename Show>
   std::string OfAggregates(Show show);
   // A function's name; `has_offset`: with the place in it, by which two calls in one function differ.
