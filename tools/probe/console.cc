@@ -13,10 +13,12 @@
 #include <filesystem>
 #include <fstream>
 #include <iostream>
+#include <nlohmann/json.hpp>
 #include <optional>
 
 #include "base/clock.h"
 #include "base/owned_fd.h"
+#include "probe/show/value_text.h"
 #include "tools/read/output.h"
 #include "tools/read/table.h"
 
@@ -133,8 +135,9 @@ class Shown {
     std::cout.flush();
   }
 
-  // For people, on stderr.
+  // For people, on stderr; else as the last object of JSON.
   void Summarize() const {
+    if (options_.is_json) std::cout << SummaryJson() << std::flush;
     std::cerr << "lagwatch: probe: " << stats_.hits << (stats_.hits == 1 ? " hit" : " hits");
     const auto add = [](uint64_t count, const char* text) {
       if (count != 0) std::cerr << ", " << count << " " << text;
@@ -150,20 +153,46 @@ class Shown {
                 << " returns not seen (of calls too deep, or from code made or loaded at run time)";
     if (stats_.is_off)
       std::cerr << "; the script turned itself off, because it would have cost more than its budget";
-    if (is_over_ || (client_.is_over() && client_.HasProcessEnded()))
+    if (is_disarmed_)
+      std::cerr << "; another command has disarmed the script";
+    else if (is_over_ || (client_.is_over() && client_.HasProcessEnded()))
       std::cerr << "; the program has ended";
     else if (client_.is_over())
       std::cerr << "; the program has closed the connection: it has become another one (exec), or this "
                    "command was stopped for more than a minute";
+    if (const int64_t age_ns = TablesAgeNs(); age_ns > 0)
+      std::cerr << "; the tables are of " << probe::DurationText(age_ns) << " earlier";
     if (!view_.damage().empty()) std::cerr << "; " << view_.damage();
     if (!refusal_.empty()) std::cerr << "; " << refusal_;
     std::cerr << "\n";
   }
   bool is_off() const { return stats_.is_off; }
+  // Follows the script again after the process has closed the connection, as it does when this command was
+  // stopped for long.
+  bool Reconnect() {
+    if (is_over_ || !client_.is_over() || !client_.Reconnect()) return false;
+    const auto followed = client_.Ask<sdk::FollowAnswer>(
+        sdk::ProbeMessageKind::kFollow, sdk::ProgramQuestion{id_}, sdk::ProbeMessageKind::kFollowed);
+    if (!followed.ok())
+      refusal_ = "this command was stopped for so long that its script was removed";
+    return followed.ok();
+  }
+  // Whether it was somebody else that ended the script in the living process.
+  bool WasDisarmed() {
+    if (is_over_ && !client_.is_over()) {
+      const auto answer = client_.Ask<sdk::ReadAnswer>(
+          sdk::ProbeMessageKind::kRead, sdk::ReadQuestion{.id = id_}, sdk::ProbeMessageKind::kData);
+      is_disarmed_ = answer.status().code() == base::StatusCode::kInvalid;
+      if (answer.ok()) Take(*answer);
+    }
+    return is_disarmed_ || !refusal_.empty();
+  }
 
  private:
   void Take(const sdk::ReadAnswer& answer) {
     view_.Add(answer);
+    answered_ns_ = base::SystemClock().MonoNs();
+    if (!answer.snapshot.empty()) tables_ns_ = answered_ns_;
     if (answer.requests != 0) {
       std::cout.flush();
       asked_.Start(answer.requests);
@@ -171,6 +200,26 @@ class Shown {
     stats_ = answer;
     stats_.records.clear();
     stats_.snapshot.clear();
+  }
+
+  // By how much the tables are older than the numbers: a process that was killed sends no last ones.
+  int64_t TablesAgeNs() const {
+    return view_.has_aggregates() && client_.is_over() && tables_ns_ != 0 ? answered_ns_ - tables_ns_ : 0;
+  }
+
+  std::string SummaryJson() const {
+    nlohmann::ordered_json summary{{"hits", stats_.hits},
+                                   {"left_out", stats_.skipped},
+                                   {"lost", stats_.lost},
+                                   {"failed", stats_.faulted},
+                                   {"dropped_records", stats_.dropped_records},
+                                   {"dropped_counts", stats_.dropped_keys},
+                                   {"dropped_stacks", stats_.dropped_stacks},
+                                   {"missed", stats_.missed},
+                                   {"missed_returns", stats_.returns_missed},
+                                   {"is_off", stats_.is_off},
+                                   {"tables_age_ns", TablesAgeNs()}};
+    return nlohmann::ordered_json{{"summary", std::move(summary)}}.dump() + "\n";
   }
 
   std::string FinalText() {
@@ -205,7 +254,10 @@ class Shown {
   sdk::ReadAnswer stats_;
   std::string refusal_;
   std::ptrdiff_t table_lines_ = 0;
+  int64_t answered_ns_ = 0;
+  int64_t tables_ns_ = 0;
   bool is_over_ = false;
+  bool is_disarmed_ = false;
 };
 
 }  // namespace
@@ -232,14 +284,17 @@ int RunConsole(ServiceClient* client, uint32_t id, ProbeView* view, AskedCommand
     const int64_t now_ns = base::SystemClock().MonoNs();
     if (now_ns >= end_ns) break;
     const bool wants_table = now_ns >= table_ns && view->has_aggregates();
-    goes_on = shown.Read(wants_table || view->PrintsStacks()) && !shown.is_off();
+    const bool is_followed = shown.Read(wants_table || view->PrintsStacks()) || shown.Reconnect();
+    goes_on = is_followed && !shown.is_off();
     shown.Print(wants_table && goes_on, /*is_last=*/false);
     if (wants_table) table_ns = now_ns + kTableNs;
     if (goes_on) shown.Rest(std::min(now_ns + kReadNs, end_ns));
   }
-  if (goes_on) static_cast<void>(shown.Read(/*wants_snapshot=*/true));
+  if (goes_on && !shown.Read(/*wants_snapshot=*/true) && shown.Reconnect())
+    static_cast<void>(shown.Read(/*wants_snapshot=*/true));
+  const bool was_disarmed = shown.WasDisarmed();
   shown.Print(/*has_snapshot=*/true, /*is_last=*/true);
-  if (!client->is_over() && !options.leaves) {
+  if (!client->is_over() && !options.leaves && !was_disarmed) {
     const auto done = client->Ask<sdk::NumberAnswer>(sdk::ProbeMessageKind::kDisarm, sdk::ProgramQuestion{id},
                                                      sdk::ProbeMessageKind::kDone);
     if (done.ok() && done->number == 0) {
@@ -248,7 +303,7 @@ int RunConsole(ServiceClient* client, uint32_t id, ProbeView* view, AskedCommand
     }
   }
   shown.Summarize();
-  return 0;
+  return was_disarmed ? 1 : 0;
 }
 
 }  // namespace lagwatch::tools

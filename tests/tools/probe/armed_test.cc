@@ -1,13 +1,20 @@
 // SPDX-License-Identifier: Apache-2.0
 // Scripts that stay armed, several consoles, and consoles that die.
+#include <sys/socket.h>
 #include <sys/stat.h>
+#include <sys/syscall.h>
+#include <unistd.h>
 
 #include <csignal>
+#include <filesystem>
 
+#include "base/owned_fd.h"
 #include "tests/tools/probe/probe_testing.h"
 
 namespace lagwatch::tools {
 namespace {
+
+using ::testing::ContainsRegex;
 
 TEST_F(ProbeTest, LeavesProbesForAnotherConsole) {
   const std::string before = Code();
@@ -69,6 +76,48 @@ TEST_F(ProbeTest, TellsTheEndOfTheConnectionFromTheProgramsEnd) {
   EXPECT_EQ(console->Wait(), 0);
   EXPECT_THAT(console->Errors(), HasSubstr("has become another one"));
   EXPECT_THAT(console->Errors(), ::testing::Not(HasSubstr("the program has ended")));
+}
+
+// As the process does to a console that was stopped for more than a minute.
+void CloseConnectionOf(const Process& console) {
+  const base::OwnedFd process(static_cast<int>(syscall(SYS_pidfd_open, console.pid(), 0)));
+  for (const auto& each :
+       std::filesystem::directory_iterator("/proc/" + std::to_string(console.pid()) + "/fd")) {
+    std::error_code error;
+    if (!std::filesystem::read_symlink(each.path(), error).string().starts_with("socket:")) continue;
+    const int number = std::stoi(each.path().filename());
+    const base::OwnedFd fd(static_cast<int>(syscall(SYS_pidfd_getfd, process.get(), number, 0)));
+    EXPECT_EQ(shutdown(fd.get(), SHUT_RDWR), 0);
+  }
+}
+
+TEST_F(ProbeTest, GoesOnWhenItsConnectionWasClosed) {
+  const std::string before = Code();
+  const auto console = Start({pid(), "add_numbers { count }"});
+  ASSERT_TRUE(WaitUntil([&] { return IsArmed(*console); }));
+  Do("add 2");
+  CloseConnectionOf(*console);
+  Do("add 3");
+  ASSERT_TRUE(WaitUntil([&] {
+    return Ask({pid(), "--armed"}) == 0 && ::testing::Matches(ContainsRegex(" 5 +1 "))(output_);
+  })) << output_;
+  console->Signal(SIGINT);
+  EXPECT_EQ(console->Wait(), 0);
+  EXPECT_THAT(console->Output(), HasSubstr("count\n  5\n"));
+  EXPECT_EQ(Code(), before);
+}
+
+TEST_F(ProbeTest, ShowsTheLastNumbersOfAScriptThatAnotherConsoleDisarms) {
+  const auto console = Start({pid(), "add_numbers { count }"});
+  ASSERT_TRUE(WaitUntil([&] { return IsArmed(*console); }));
+  Do("add 7");
+  ASSERT_EQ(Ask({pid(), "--disarm"}), 0);
+  EXPECT_EQ(console->Wait(), 1);
+  EXPECT_THAT(console->Output(), HasSubstr("count\n  7\n"));
+  EXPECT_THAT(console->Errors(), HasSubstr("7 hits; the program has ended"));
+  const bool is_current = console->Output().find("\"count\":7") != std::string::npos;
+  const bool says_age = console->Errors().find("; the tables are of ") != std::string::npos;
+  EXPECT_NE(says_age, is_current) << console->Output() << console->Errors();
 }
 
 TEST_F(ProbeTest, CountsNothingInAForkedChild) {

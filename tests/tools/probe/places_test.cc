@@ -108,9 +108,15 @@ TEST_F(ProbeTest, FindsFunctionsThatTheLibraryChooses) {
 
 TEST_F(ProbeTest, PrintsJson) {
   const std::string output = Probe("add_numbers { sum(a) by b }", "add 4", {"--json"});
-  const auto last = nlohmann::json::parse(output.substr(output.rfind('\n', output.size() - 2) + 1));
-  EXPECT_EQ(last["value"], 6);
-  EXPECT_EQ(last["key"]["b"], 2);
+  const size_t last_at = output.rfind('\n', output.size() - 2) + 1;
+  const auto summary = nlohmann::json::parse(output.substr(last_at))["summary"];
+  EXPECT_EQ(summary["hits"], 4);
+  EXPECT_EQ(summary["missed"], 0);
+  EXPECT_EQ(summary["is_off"], false);
+  const size_t line_at = last_at < 2 ? 0 : output.rfind('\n', last_at - 2) + 1;
+  const auto line = nlohmann::json::parse(output.substr(line_at, last_at - line_at));
+  EXPECT_EQ(line["value"], 6);
+  EXPECT_EQ(line["key"]["b"], 2);
 }
 
 TEST_F(ProbeTest, ShowsWhatTheProgramsEndCounts) {
