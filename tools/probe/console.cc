@@ -18,6 +18,7 @@
 
 #include "base/clock.h"
 #include "base/owned_fd.h"
+#include "probe/limits.h"
 #include "probe/show/value_text.h"
 #include "tools/read/output.h"
 #include "tools/read/table.h"
@@ -86,6 +87,21 @@ void WriteWhole(const std::string& file, const std::string& text) {
   if (error) std::cerr << "lagwatch: probe: cannot write " << file << ": " << error.message() << "\n";
 }
 
+// With what helps.
+std::string ReasonToBeOff(uint32_t budget_ppm) {
+  constexpr double kPpmPerPercent = 10'000;
+  const std::string most = probe::NumberText(probe::kMaxBudgetPpm / kPpmPerPercent);
+  const std::string share = probe::NumberText(budget_ppm / kPpmPerPercent);
+  return "the script turned itself off after a second, because a thread hits it so often that this alone takes more "
+         "than its budget of " +
+         share + " %: " +
+         (budget_ppm < probe::kMaxBudgetPpm
+              ? "`budget " + most + "%` at the script's begin allows " +
+                    probe::NumberText(static_cast<double>(probe::kMaxBudgetPpm) / budget_ppm) +
+                    " times as many hits"
+              : "probe a function that is called less often");
+}
+
 class Shown {
  public:
   Shown(ServiceClient* client, uint32_t id, ProbeView* view, AskedCommands* asked,
@@ -151,8 +167,7 @@ class Shown {
     if (stats_.returns_missed != 0)
       std::cerr << ", at least " << stats_.returns_missed
                 << " returns not seen (of calls too deep, or from code made or loaded at run time)";
-    if (stats_.is_off)
-      std::cerr << "; the script turned itself off, because it would have cost more than its budget";
+    if (stats_.is_off) std::cerr << "; " << ReasonToBeOff(view_.budget_ppm());
     if (is_disarmed_)
       std::cerr << "; another command has disarmed the script";
     else if (is_over_ || (client_.is_over() && client_.HasProcessEnded()))

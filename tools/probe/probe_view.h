@@ -21,6 +21,7 @@ class ProbeView {
 
   // Damaged data is left out, and NoteOfDamage() says so.
   void Add(const sdk::ReadAnswer& answer);
+  uint32_t budget_ppm() const { return program_.budget.share_ppm; }
   bool has_aggregates() const { return !program_.aggregates.empty(); }
   // Whether the stacks of its records are in snapshots alone: then each read needs one.
   bool PrintsStacks() const;

@@ -69,6 +69,21 @@ TEST_F(ProbeTest, SaysAtLeastWhereHitsAreMissing) {
   EXPECT_THAT(Probe("add_numbers { count }", "add 3"), HasSubstr("count\n"));
 }
 
+TEST_F(ProbeTest, LearnsOfAFunctionThatIsCalledTooOften) {
+  const auto console = Start({pid(), "budget 0.1% add_numbers { count; histogram(b) }", "--json"});
+  ASSERT_TRUE(WaitUntil([&] { return IsArmed(*console); }));
+  program_->WriteInput("add 2000000000\n");
+  EXPECT_EQ(console->Wait(), 0);
+  EXPECT_THAT(console->Errors(), HasSubstr("`budget 10%` at the script's begin allows 100 times as many"));
+  const std::string output = console->Output();
+  const size_t at = output.rfind("\"count\":");
+  ASSERT_NE(at, std::string::npos) << output;
+  // Of each tenth of a second but the first.
+  EXPECT_GT(std::stoull(output.substr(at + 8)), 100'000U) << output;
+  program_->Signal(SIGKILL);
+  EXPECT_EQ(program_->Wait(), -SIGKILL);
+}
+
 TEST_F(ProbeTest, TellsTheEndOfTheConnectionFromTheProgramsEnd) {
   const auto console = Start({pid(), "add_numbers { count }"});
   ASSERT_TRUE(WaitUntil([&] { return IsArmed(*console); }));
