@@ -2,6 +2,7 @@
 #include "tools/probe/console.h"
 
 #include <netdb.h>
+#include <sys/ioctl.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
@@ -13,7 +14,6 @@
 #include <filesystem>
 #include <fstream>
 #include <iostream>
-#include <nlohmann/json.hpp>
 #include <optional>
 
 #include "base/clock.h"
@@ -87,12 +87,26 @@ void WriteWhole(const std::string& file, const std::string& text) {
   if (error) std::cerr << "lagwatch: probe: cannot write " << file << ": " << error.message() << "\n";
 }
 
+// The lines that fit on the terminal, above which nothing can be redrawn.
+std::string FirstLines(const std::string& text) {
+  winsize size{};
+  const size_t height = ioctl(STDOUT_FILENO, TIOCGWINSZ, &size) == 0 ? size.ws_row : 0;
+  constexpr size_t kRest = 2;  // for the note, and the line of the cursor
+  const auto lines = static_cast<size_t>(std::ranges::count(text, '\n'));
+  if (height <= kRest || lines < height) return text;
+  size_t end = 0;
+  for (size_t i = 0; i < height - kRest; ++i) end = text.find('\n', end) + 1;
+  return text.substr(0, end) + "… and " + std::to_string(lines - (height - kRest)) +
+         " lines more at the end\n";
+}
+
 // With what helps.
 std::string ReasonToBeOff(uint32_t budget_ppm) {
   constexpr double kPpmPerPercent = 10'000;
   const std::string most = probe::NumberText(probe::kMaxBudgetPpm / kPpmPerPercent);
   const std::string share = probe::NumberText(budget_ppm / kPpmPerPercent);
-  return "the script turned itself off after a second, because a thread hits it so often that this alone takes more "
+  return "the script turned itself off after a second, because a thread hits it so often that this alone "
+         "takes more "
          "than its budget of " +
          share + " %: " +
          (budget_ppm < probe::kMaxBudgetPpm
@@ -159,11 +173,11 @@ class Shown {
       if (count != 0) std::cerr << ", " << count << " " << text;
     };
     add(stats_.skipped, "of them left out to stay within the budget");
-    add(stats_.faulted, "ended by memory that could not be read");
+    add(stats_.faulted, "ended by memory that could not be read, or by a division by 0");
     add(stats_.dropped_records, "records dropped");
     add(stats_.dropped_keys, "counts dropped because the tables are full");
     add(stats_.dropped_stacks, "stacks dropped");
-    add(stats_.missed, "missed inside of other probes, or on small stacks");
+    add(stats_.missed, "missed inside of other probes, or on stacks of coroutines and signal handlers");
     if (stats_.returns_missed != 0)
       std::cerr << ", at least " << stats_.returns_missed
                 << " returns not seen (of calls too deep, or from code made or loaded at run time)";
@@ -188,17 +202,16 @@ class Shown {
     if (is_over_ || !client_.is_over() || !client_.Reconnect()) return false;
     const auto followed = client_.Ask<sdk::FollowAnswer>(
         sdk::ProbeMessageKind::kFollow, sdk::ProgramQuestion{id_}, sdk::ProbeMessageKind::kFollowed);
-    if (!followed.ok())
-      refusal_ = "this command was stopped for so long that its script was removed";
+    if (!followed.ok()) refusal_ = "this command was stopped for so long that its script was removed";
     return followed.ok();
   }
-  // Whether it was somebody else that ended the script in the living process.
+  // Whether another command has ended the script in the living process.
   bool WasDisarmed() {
     if (is_over_ && !client_.is_over()) {
       const auto answer = client_.Ask<sdk::ReadAnswer>(
           sdk::ProbeMessageKind::kRead, sdk::ReadQuestion{.id = id_}, sdk::ProbeMessageKind::kData);
       is_disarmed_ = answer.status().code() == base::StatusCode::kInvalid;
-      if (answer.ok()) Take(*answer);
+      if (is_disarmed_) refusal_.clear();  // the same
     }
     return is_disarmed_ || !refusal_.empty();
   }
@@ -223,18 +236,21 @@ class Shown {
   }
 
   std::string SummaryJson() const {
-    nlohmann::ordered_json summary{{"hits", stats_.hits},
-                                   {"left_out", stats_.skipped},
-                                   {"lost", stats_.lost},
-                                   {"failed", stats_.faulted},
-                                   {"dropped_records", stats_.dropped_records},
-                                   {"dropped_counts", stats_.dropped_keys},
-                                   {"dropped_stacks", stats_.dropped_stacks},
-                                   {"missed", stats_.missed},
-                                   {"missed_returns", stats_.returns_missed},
-                                   {"is_off", stats_.is_off},
-                                   {"tables_age_ns", TablesAgeNs()}};
-    return nlohmann::ordered_json{{"summary", std::move(summary)}}.dump() + "\n";
+    std::string json;
+    const auto add = [&](const char* name, uint64_t number) {
+      json += (json.empty() ? "\"" : ",\"") + std::string(name) + "\":" + std::to_string(number);
+    };
+    add("hits", stats_.hits);
+    add("left_out", stats_.skipped);
+    add("lost", stats_.lost);
+    add("failed", stats_.faulted);
+    add("dropped_records", stats_.dropped_records);
+    add("dropped_counts", stats_.dropped_keys);
+    add("dropped_stacks", stats_.dropped_stacks);
+    add("missed", stats_.missed);
+    add("missed_returns", stats_.returns_missed);
+    add("tables_age_ns", static_cast<uint64_t>(TablesAgeNs()));
+    return "{\"summary\":{" + json + ",\"is_off\":" + (stats_.is_off ? "true" : "false") + "}}\n";
   }
 
   std::string FinalText() {
@@ -248,7 +264,8 @@ class Shown {
     const bool is_live = is_terminal_ && !options_.is_folded && !options_.is_json;
     if (!is_live && !is_last && !options_.is_json) return;
     EraseTable();
-    const std::string text = FinalText();
+    std::string text = FinalText();
+    if (is_live && !is_last) text = FirstLines(text);
     std::cout << text;
     table_lines_ = is_live && !is_last ? std::ranges::count(text, '\n') : 0;
   }
