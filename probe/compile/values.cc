@@ -160,6 +160,12 @@ Value ValueCompiler::Binary(const Expression& expression, uint8_t to) {
     emitter_.Fail(expression.position, expression.text + " takes two numbers");
     return {};
   }
+  const Expression& divisor = *expression.parts[1];
+  const bool divides = expression.text == "/" || expression.text == "%";
+  if (divides && divisor.kind == Expression::Kind::kNumber && divisor.number == 0) {
+    emitter_.Fail(divisor.position, "a division by 0");
+    return {};
+  }
   const bool is_unsigned =
       left.is_unsigned || (right.is_unsigned && expression.text != "<<" && expression.text != ">>");
   for (const ArithmeticRow& row : kArithmetic) {

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Decides how many hits of a thread are run, from what the last ones took: all; one in 2^shift; none for the
-// rest of the window; or, if the mechanism alone takes more than the budget, none any more. Context: any.
+// rest of the window. If the mechanism alone takes more than the budget, one in 2^shift for a second, so that
+// something is learned, and then none any more. Context: any.
 #pragma once
 
 #include <algorithm>
@@ -63,21 +64,22 @@ inline BudgetState Decide(BudgetState state, const Budget& budget, const BudgetW
       static_cast<uint64_t>(static_cast<double>(budget.hits_per_second) * static_cast<double>(window_ticks) /
                             static_cast<double>(window.ticks_per_second));
   const uint64_t fixed_ticks = window.hits * window.mechanism_ticks;
+  // The mechanism takes its time whether hits are run or not: without what it alone exceeds, for a second.
+  const auto taken_ticks = [&](uint64_t runs, bool is_too_often) {
+    return runs * window.run_ticks + (is_too_often ? 0 : fixed_ticks);
+  };
   if (!IsWindowOver(window)) {
     state.is_exhausted |=
-        window.runs * window.run_ticks + fixed_ticks > allowed_ticks || window.runs > allowed_runs;
+        taken_ticks(window.runs, state.strikes != 0) > allowed_ticks || window.runs > allowed_runs;
     return state;
   }
   state.is_exhausted = false;
-  if (fixed_ticks >= allowed_ticks && window.mechanism_ticks > 0) {
-    state.shift = kMostShift;
-    state.is_off |= ++state.strikes >= kMostStrikes;
-    return state;
-  }
-  state.strikes = 0;
+  const bool is_too_often = fixed_ticks >= allowed_ticks && window.mechanism_ticks > 0;
+  state.strikes = is_too_often ? state.strikes + 1 : 0;
+  state.is_off |= state.strikes >= kMostStrikes;
   uint8_t shift = 0;  // the least with which this window's hits would have been within the budget
   while (shift < kMostShift && ((window.hits >> shift) > allowed_runs ||
-                                (window.hits >> shift) * window.run_ticks > allowed_ticks - fixed_ticks)) {
+                                taken_ticks(window.hits >> shift, is_too_often) > allowed_ticks)) {
     ++shift;
   }
   const bool is_at_once = shift >= state.shift || state.shift == kMostShift;

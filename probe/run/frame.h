@@ -16,7 +16,12 @@ namespace lagwatch::probe {
 struct Frame {
   Frame(const VerifiedProbe& run_probe, const Hit& its_hit, const BlockView& its_block, uint64_t thread_hits,
         uint64_t hit_weight)
-      : probe(run_probe), hit(its_hit), block(its_block), hits(thread_hits), weight(hit_weight) {}
+      : probe(run_probe),
+        hit(its_hit),
+        block(its_block),
+        hits(thread_hits),
+        weight(hit_weight),
+        budget_weight(hit_weight) {}
 
   uint64_t
       registers[kRegisters];  // floats as their bits; not initialized: the verifier saw each written first
@@ -25,6 +30,7 @@ struct Frame {
   const BlockView& block;
   uint64_t hits;           // of the thread: what samples are drawn by
   uint64_t weight;         // of this hit: how many it stands for
+  uint64_t budget_weight;  // the budget's part of that
   uint64_t now_ticks = 0;  // 0 until read
   bool is_faulted = false;
 

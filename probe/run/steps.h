@@ -207,8 +207,12 @@ STEP(Sample) {
 STEP(SampleAdaptive) {
   return PassesAdaptiveSample(f, f.block.counters[o.to], static_cast<uint32_t>(o.number)) ? next : nullptr;
 }
+// A limit is no sample: hits that the budget has left out are over it.
 STEP(Limit) {
-  return IsWithinRate(f, f.block.counters[o.to].window, static_cast<uint32_t>(o.number)) ? next : nullptr;
+  if (!IsWithinRate(f, f.block.counters[o.to].window, static_cast<uint32_t>(o.number))) return nullptr;
+  f.weight /= f.budget_weight;
+  f.budget_weight = 1;
+  return next;
 }
 
 SETS(CaptureStack, probe::CaptureStack(f, static_cast<uint32_t>(o.number)))

@@ -17,6 +17,14 @@ std::string Hex(uint64_t number) {
   return "0x" + std::string(text, end);
 }
 
+// The number of a character of UTF-8.
+uint32_t CodeOf(std::string_view character) {
+  const auto first = static_cast<unsigned char>(character[0]);
+  uint32_t code = character.size() == 1 ? first : first & (0x7Fu >> character.size());
+  for (const char next : character.substr(1)) code = code << 6 | (static_cast<unsigned char>(next) & 0x3F);
+  return code;
+}
+
 // The bytes of the character of UTF-8 at the text's beginning; 0 if that is another byte.
 size_t CharacterSize(std::string_view text) {
   const auto first = static_cast<unsigned char>(text[0]);
@@ -26,14 +34,38 @@ size_t CharacterSize(std::string_view text) {
                       : first >= 0xF0 && first < 0xF5 ? 4
                                                       : 0;
   if (size == 0 || size > text.size()) return 0;
-  uint32_t code = size == 1 ? first : first & (0x7Fu >> size);
-  for (size_t i = 1; i < size; ++i) {
-    const auto next = static_cast<unsigned char>(text[i]);
-    if ((next & 0xC0) != 0x80) return 0;
-    code = code << 6 | (next & 0x3F);
-  }
+  const auto is_rest = [](char next) { return (static_cast<unsigned char>(next) & 0xC0) == 0x80; };
+  if (!std::ranges::all_of(text.substr(1, size - 1), is_rest)) return 0;
+  const uint32_t code = CodeOf(text.substr(0, size));
   const bool is_longer_than_needed = (size == 3 && code < 0x800) || (size == 4 && code < 0x10000);
   return is_longer_than_needed || code > 0x10FFFF || (code >= 0xD800 && code < 0xE000) ? 0 : size;
+}
+
+// Whether it would act on a terminal in place of being shown: line ends, escapes, changes of direction.
+bool IsControl(uint32_t code) {
+  return code < 0x20 || (code >= 0x7F && code < 0xA0) || (code >= 0x200E && code <= 0x200F) ||
+         (code >= 0x2028 && code <= 0x202E) || (code >= 0x2066 && code <= 0x2069);
+}
+
+// The program's text as UTF-8 that a terminal, and a parser, may have. Other bytes are as \xff: what is one
+// key of a table does not look like another one, which Prometheus would refuse.
+std::string ShownText(std::string_view text) {
+  std::string shown;
+  while (!text.empty()) {
+    const size_t size = CharacterSize(text);
+    const std::string_view character = text.substr(0, std::max<size_t>(size, 1));
+    if (size != 0 && !IsControl(CodeOf(character))) {
+      shown += character;
+    } else {
+      for (const char byte : character) {
+        char escape[8];
+        std::snprintf(escape, sizeof escape, "\\x%02x", static_cast<unsigned char>(byte));
+        shown += escape;
+      }
+    }
+    text.remove_prefix(character.size());
+  }
+  return shown;
 }
 
 }  // namespace
@@ -79,14 +111,9 @@ std::string ValueText(Shown shown, const ResultValue& value, const AddressNamer&
       return NumberText(static_cast<double>(value.number / 1'000) / 1e6) + "s";
     case Shown::kFloat:
       return NumberText(std::bit_cast<double>(value.number));
-    case Shown::kText: {
+    case Shown::kText:
       if (value.is_unreadable) return "(unreadable)";
-      std::string text = value.text;
-      for (char& letter : text) {
-        if (static_cast<unsigned char>(letter) < ' ') letter = '.';  // no line ends or escapes on a terminal
-      }
-      return value.is_cut ? text + "…" : text;
-    }
+      return ShownText(value.text) + (value.is_cut ? "…" : "");
     case Shown::kStack: {
       std::string lines;
       for (const uint64_t address : value.stack) lines += "\n    " + namer(address);

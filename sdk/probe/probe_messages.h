@@ -196,7 +196,7 @@ struct ReadQuestion {
 
 struct ReadAnswer {
   uint32_t id = 0;
-  bool is_last = false;  // the process ends; sent without having been asked for
+  bool is_last = false;  // the process ends, or another console disarms it; not asked for
   uint64_t hits = 0;
   uint64_t skipped = 0;
   uint64_t lost = 0;  // of these, those that no other hit counts for

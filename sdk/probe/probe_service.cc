@@ -254,7 +254,7 @@ std::string ProbeService::Answer(Console* console, ProbeMessageKind kind, std::s
     case ProbeMessageKind::kArm:
       return Arm(console, body);
     case ProbeMessageKind::kDisarm:
-      return Disarm(body);
+      return Disarm(console, body);
     case ProbeMessageKind::kList:
       return List();
     case ProbeMessageKind::kFollow:
@@ -346,9 +346,13 @@ void ProbeService::RemoveAll() {
   retired_.clear();
 }
 
-std::string ProbeService::Disarm(std::string_view body) {
+std::string ProbeService::Disarm(const Console* asker, std::string_view body) {
   const auto question = DecodeProbeBody<ProgramQuestion>(body);
   if (!question || Find(question->id) == nullptr) return Refusal("no such script is armed");
+  for (const auto& console : consoles_) {
+    if (console.get() != asker && console->programs.contains(question->id))
+      AddLast(console.get(), question->id);
+  }
   WriteAuditLine("disarms probe script " + std::to_string(question->id));
   Remove(question->id);
   const bool is_original =
@@ -510,16 +514,18 @@ void ProbeService::NoteLoadedModules(int64_t now_ns) {
   prober_->NoteLoadedModules();
 }
 
+void ProbeService::AddLast(Console* console, uint32_t id) {
+  const Program* program = Find(id);
+  if (program == nullptr) return;
+  ReadAnswer answer = DataOf(*program, /*wants_snapshot=*/true);
+  answer.is_last = true;
+  console->to_send += EncodeProbeMessage(ProbeMessageKind::kData, std::move(answer));
+}
+
 void ProbeService::SendLast() {
   CollectCounts();
   for (const auto& console : consoles_) {
-    for (const uint32_t id : console->programs) {
-      Program* program = Find(id);
-      if (program == nullptr) continue;
-      ReadAnswer answer = DataOf(*program, /*wants_snapshot=*/true);
-      answer.is_last = true;
-      console->to_send += EncodeProbeMessage(ProbeMessageKind::kData, std::move(answer));
-    }
+    for (const uint32_t id : console->programs) AddLast(console.get(), id);
     Send(console.get());
   }
   is_flush_wanted_.store(false);

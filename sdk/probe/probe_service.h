@@ -106,7 +106,7 @@ class ProbeService {
   size_t PendingBytes() const;
   std::string Answer(Console* console, ProbeMessageKind kind, std::string_view body);
   std::string Arm(Console* console, std::string_view body);
-  std::string Disarm(std::string_view body);
+  std::string Disarm(const Console* asker, std::string_view body);
   std::string List();
   std::string Follow(Console* console, std::string_view body);
   std::string Read(std::string_view body);
@@ -123,6 +123,8 @@ class ProbeService {
   void CollectCounts();
   void RemoveOrphans(int64_t now_ns);
   void NoteLoadedModules(int64_t now_ns);
+  // Its data, once more before it is gone.
+  void AddLast(Console* console, uint32_t id);
   void SendLast();
   bool MayEnd(int64_t now_ns);
   ProbeTicks MeasureTicks();

@@ -5,6 +5,7 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <bit>
 #include <cerrno>
 #include <cstdint>
@@ -32,6 +33,10 @@ constexpr size_t kFloatArguments = 8;
 
 // Initial-exec: no call and no allocation at the first access.
 constinit thread_local uint32_t t_tid __attribute__((tls_model("initial-exec"))) = 0;
+
+// The thread's allocation that was counted last, by when it began. One that began earlier and ends later has
+// it inside, as realloc(NULL, n) has malloc(n).
+constinit thread_local uint64_t t_allocation_ticks __attribute__((tls_model("initial-exec"))) = 0;
 
 // The frame pointer of the function that calls the probed one. The frames between are ours: each saves the
 // outer one's where its own leads to, or has left the register alone.
@@ -193,7 +198,8 @@ void OnAllocated(const ProbeReturn& returned, void* user_data) {
       details.address = 0;
     errno = saved_errno;
   }
-  if (details.address == 0) return;
+  if (details.address == 0 || returned.entered_ticks < t_allocation_ticks) return;
+  t_allocation_ticks = returned.entered_ticks;
   NativeHit hit = HitOf(returned, PlaceKind::kAlloc);
   hit.details = &details;
   RunHit(*site, hit);
@@ -301,6 +307,15 @@ const ProbeHandlers* FunctionHandlers(const probe::VerifiedProbe& probe, std::st
     return (needs & probe::kNeedsFloatArguments) != 0 ? &kVectorEntry : &kEntry;
   if ((needs & (probe::kNeedsFloatArguments | probe::kNeedsStackArguments)) != 0) {
     *why = "its floating-point arguments and those on the stack are known at @entry only";
+    return nullptr;
+  }
+  const auto reads_exception = [](const probe::Operation& each) {
+    const auto value = static_cast<probe::HitValue>(each.number);
+    return (each.code == probe::OperationCode::kReadText && value == probe::HitValue::kThrownType) ||
+           (each.code == probe::OperationCode::kReadValue && value == probe::HitValue::kThrownObject);
+  };
+  if (std::ranges::any_of(probe.operations(), reads_exception)) {
+    *why = "the type and the address of an exception are known at throw only";
     return nullptr;
   }
   const size_t variant =

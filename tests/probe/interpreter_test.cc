@@ -8,6 +8,7 @@
 #include <limits>
 #include <thread>
 
+#include "probe/run/budget.h"
 #include "tests/probe/armed_script.h"
 
 namespace lagwatch::probe {
@@ -223,6 +224,19 @@ TEST(Interpreter, LevelsAreRaisedWhileItRuns) {
   armed.state().SetLevel(1);
   armed.Run();
   EXPECT_EQ(armed.Total(), 1u);
+}
+
+// Also where the budget thins the hits out.
+TEST(Interpreter, ALimitIsABoundOfWhatIsCounted) {
+  ArmedScript armed("f limit 5/s { count }");
+  Hit hit;
+  for (uint64_t ns = 1; ns < 3'000'000'000; ns += 1'000'000) {
+    hit.now_ticks = ns;
+    armed.block().threads[0].state.store(BudgetState{.shift = 3}.ToNumber());
+    armed.Run(hit);
+  }
+  EXPECT_GE(armed.Total(), 10U);
+  EXPECT_LE(armed.Total(), 20U);
 }
 
 TEST(Interpreter, LimitsAndAdaptiveSamplesHoldTheirRates) {

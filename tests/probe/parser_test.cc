@@ -153,6 +153,8 @@ TEST(Parser, BadScriptsAreRefusedWithPositionAndReason) {
       BadScript{"f(int a) { print(a->b) }", "1:18: \"a\" is no pointer"},
       BadScript{"f(int a) { count by a == \"x\" }", "1:21: \"a\" is no text"},
       BadScript{"f(char* a) if a < \"x\" { count }", "1:17: a text is compared by"},
+      BadScript{"f { count by arg0 / 0 }", "1:21: a division by 0"},
+      BadScript{"f if arg0 % 0 { count }", "1:13: a division by 0"},
       BadScript{"f { sum(stack) }", "1:9: \"stack\" is no number"},
       BadScript{"f(double d) { count by d }", "1:24: a key is a whole number"},
       BadScript{"f { histogram(arg0, 0, 100, 0) }", "1:5: histogram(VALUE, LOWEST, HIGHEST, STEP)"},

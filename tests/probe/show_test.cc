@@ -127,7 +127,7 @@ TEST(Show, RecordsAreLinesAndJson) {
   const std::vector<Record> records = shown.Records();
   ASSERT_EQ(records.size(), 1u);
   EXPECT_EQ(AsText(shown.armed().program(), records[0], NameAddress),
-            "2.5  1  got  caf\xc3\xa9 \xff.\"x\"  0xff  f16  0  3ms\n    f4097\n");
+            "2.5  1  got  caf\xc3\xa9 \\xff\\x0a\"x\"  0xff  f16  0  3ms\n    f4097\n");
   EXPECT_EQ(AsJsonLine(shown.armed().program(), records[0], NameAddress),
             "{\"time_ns\":2500000000,\"tid\":1,\"values\":{\"a\":\"caf\xc3\xa9 "
             "\\ufffd\\u000a\\\"x\\\"\",\"hex(b)\":\"0xff\","
@@ -141,6 +141,18 @@ TEST(Show, MetricsHavePlainNames) {
   EXPECT_EQ(
       AsPrometheus(shown.aggregate(), shown.Result(), NameAddress),
       "# TYPE lagwatch_probe_opens gauge\nlagwatch_probe_opens{a=\"/etc/a \\\"b\\\"\",caller=\"f16\"} 1\n");
+}
+
+// Bytes that are no UTF-8, or that act on a terminal: a scraper refuses the whole file for one of them.
+TEST(Show, TextsArePlainUtf8AndDiffer) {
+  ConsoleOf shown("f(char* a) { opens: count by a }");
+  for (const char* key : {"\xff\xfe", "\x80\x9b", "\xc2\x9b", "\xe2\x80\xae", "\x7f", "\xe2\x82\xac"})
+    shown.Run({AddressOfText(key)});
+  const std::string text = AsPrometheus(shown.aggregate(), shown.Result(), NameAddress);
+  for (const char* label : {"\\\\xff\\\\xfe", "\\\\x80\\\\x9b", "\\\\xc2\\\\x9b", "\\\\xe2\\\\x80\\\\xae",
+                            "\\\\x7f", "\xe2\x82\xac"})
+    EXPECT_THAT(text, HasSubstr("{a=\"" + std::string(label) + "\"} 1\n"));
+  EXPECT_THAT(shown.Text(), HasSubstr("  1  \\xe2\\x80\\xae\n"));
 }
 
 TEST(Show, SaysAtLeastInAllFormats) {

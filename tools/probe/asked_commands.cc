@@ -7,6 +7,7 @@
 
 #include <algorithm>
 #include <cerrno>
+#include <csignal>
 #include <string>
 
 #include "base/clock.h"
@@ -16,6 +17,11 @@
 namespace lagwatch::tools {
 
 AskedCommands::~AskedCommands() {
+  for (size_t i = 0; i < running_.size(); ++i) {
+    const pid_t child = running_[i];
+    const bool is_for_a_time = requests_[i].kind != probe::RequestKind::kDump;
+    if (child != 0 && is_for_a_time) kill(child, SIGINT);
+  }
   for (const pid_t child : running_) {
     while (child != 0 && waitpid(child, nullptr, 0) < 0 && errno == EINTR) {
     }
@@ -48,7 +54,13 @@ void AskedCommands::Start(uint64_t requests) {
     std::vector<char*> arguments;
     for (std::string& argument : own.arguments) arguments.push_back(argument.data());
     arguments.push_back(nullptr);
-    if (posix_spawn(&child, own.file.c_str(), nullptr, nullptr, arguments.data(), environ) != 0) {
+    // In a group of its own: Ctrl-C reaches it by the console alone, once.
+    posix_spawnattr_t attributes;
+    posix_spawnattr_init(&attributes);
+    posix_spawnattr_setflags(&attributes, POSIX_SPAWN_SETPGROUP);
+    const int error = posix_spawn(&child, own.file.c_str(), nullptr, &attributes, arguments.data(), environ);
+    posix_spawnattr_destroy(&attributes);
+    if (error != 0) {
       child = 0;
       Fail("probe: cannot start a command that the script asks for");
     }

@@ -16,7 +16,7 @@ class AskedCommands {
  public:
   AskedCommands(pid_t target, const std::vector<probe::Request>& requests)
       : target_(target), requests_(requests) {}
-  // Waits until all have ended.
+  // Ends those that run for a time, and waits until all have ended.
   ~AskedCommands();
   AskedCommands(const AskedCommands&) = delete;
   AskedCommands& operator=(const AskedCommands&) = delete;

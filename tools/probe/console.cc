@@ -2,6 +2,7 @@
 #include "tools/probe/console.h"
 
 #include <netdb.h>
+#include <sys/ioctl.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
@@ -17,6 +18,8 @@
 
 #include "base/clock.h"
 #include "base/owned_fd.h"
+#include "probe/limits.h"
+#include "probe/show/value_text.h"
 #include "tools/read/output.h"
 #include "tools/read/table.h"
 
@@ -84,6 +87,35 @@ void WriteWhole(const std::string& file, const std::string& text) {
   if (error) std::cerr << "lagwatch: probe: cannot write " << file << ": " << error.message() << "\n";
 }
 
+// The lines that fit on the terminal, above which nothing can be redrawn.
+std::string FirstLines(const std::string& text) {
+  winsize size{};
+  const size_t height = ioctl(STDOUT_FILENO, TIOCGWINSZ, &size) == 0 ? size.ws_row : 0;
+  constexpr size_t kRest = 2;  // for the note, and the line of the cursor
+  const auto lines = static_cast<size_t>(std::ranges::count(text, '\n'));
+  if (height <= kRest || lines < height) return text;
+  size_t end = 0;
+  for (size_t i = 0; i < height - kRest; ++i) end = text.find('\n', end) + 1;
+  return text.substr(0, end) + "… and " + std::to_string(lines - (height - kRest)) +
+         " lines more at the end\n";
+}
+
+// With what helps.
+std::string ReasonToBeOff(uint32_t budget_ppm) {
+  constexpr double kPpmPerPercent = 10'000;
+  const std::string most = probe::NumberText(probe::kMaxBudgetPpm / kPpmPerPercent);
+  const std::string share = probe::NumberText(budget_ppm / kPpmPerPercent);
+  return "the script turned itself off after a second, because a thread hits it so often that this alone "
+         "takes more "
+         "than its budget of " +
+         share + " %: " +
+         (budget_ppm < probe::kMaxBudgetPpm
+              ? "`budget " + most + "%` at the script's begin allows " +
+                    probe::NumberText(static_cast<double>(probe::kMaxBudgetPpm) / budget_ppm) +
+                    " times as many hits"
+              : "probe a function that is called less often");
+}
+
 class Shown {
  public:
   Shown(ServiceClient* client, uint32_t id, ProbeView* view, AskedCommands* asked,
@@ -133,39 +165,64 @@ class Shown {
     std::cout.flush();
   }
 
-  // For people, on stderr.
+  // For people, on stderr; else as the last object of JSON.
   void Summarize() const {
+    if (options_.is_json) std::cout << SummaryJson() << std::flush;
     std::cerr << "lagwatch: probe: " << stats_.hits << (stats_.hits == 1 ? " hit" : " hits");
     const auto add = [](uint64_t count, const char* text) {
       if (count != 0) std::cerr << ", " << count << " " << text;
     };
     add(stats_.skipped, "of them left out to stay within the budget");
-    add(stats_.faulted, "ended by memory that could not be read");
+    add(stats_.faulted, "ended by memory that could not be read, or by a division by 0");
     add(stats_.dropped_records, "records dropped");
     add(stats_.dropped_keys, "counts dropped because the tables are full");
     add(stats_.dropped_stacks, "stacks dropped");
-    add(stats_.missed, "missed inside of other probes, or on small stacks");
+    add(stats_.missed, "missed inside of other probes, or on stacks of coroutines and signal handlers");
     if (stats_.returns_missed != 0)
       std::cerr << ", at least " << stats_.returns_missed
                 << " returns not seen (of calls too deep, or from code made or loaded at run time)";
-    if (stats_.is_off)
-      std::cerr << "; the script turned itself off, because it would have cost more than its budget";
-    if (is_over_ || (client_.is_over() && client_.HasProcessEnded()))
+    if (stats_.is_off) std::cerr << "; " << ReasonToBeOff(view_.budget_ppm());
+    if (is_disarmed_)
+      std::cerr << "; another command has disarmed the script";
+    else if (is_over_ || (client_.is_over() && client_.HasProcessEnded()))
       std::cerr << "; the program has ended";
     else if (client_.is_over())
       std::cerr << "; the program has closed the connection: it has become another one (exec), confines "
                    "itself by seccomp, ends its main thread, has forbidden probes, or this command was "
                    "stopped for more than a "
                    "minute";
+    if (const int64_t age_ns = TablesAgeNs(); age_ns > 0)
+      std::cerr << "; the tables are of " << probe::DurationText(age_ns) << " earlier";
     if (!view_.damage().empty()) std::cerr << "; " << view_.damage();
     if (!refusal_.empty()) std::cerr << "; " << refusal_;
     std::cerr << "\n";
   }
   bool is_off() const { return stats_.is_off; }
+  // Follows the script again after the process has closed the connection, as it does when this command was
+  // stopped for long.
+  bool Reconnect() {
+    if (is_over_ || !client_.is_over() || !client_.Reconnect()) return false;
+    const auto followed = client_.Ask<sdk::FollowAnswer>(
+        sdk::ProbeMessageKind::kFollow, sdk::ProgramQuestion{id_}, sdk::ProbeMessageKind::kFollowed);
+    if (!followed.ok()) refusal_ = "this command was stopped for so long that its script was removed";
+    return followed.ok();
+  }
+  // Whether another command has ended the script in the living process.
+  bool WasDisarmed() {
+    if (is_over_ && !client_.is_over()) {
+      const auto answer = client_.Ask<sdk::ReadAnswer>(
+          sdk::ProbeMessageKind::kRead, sdk::ReadQuestion{.id = id_}, sdk::ProbeMessageKind::kData);
+      is_disarmed_ = answer.status().code() == base::StatusCode::kInvalid;
+      if (is_disarmed_) refusal_.clear();  // the same
+    }
+    return is_disarmed_ || !refusal_.empty();
+  }
 
  private:
   void Take(const sdk::ReadAnswer& answer) {
     view_.Add(answer);
+    answered_ns_ = base::SystemClock().MonoNs();
+    if (!answer.snapshot.empty()) tables_ns_ = answered_ns_;
     if (answer.requests != 0) {
       std::cout.flush();
       asked_.Start(answer.requests);
@@ -173,6 +230,29 @@ class Shown {
     stats_ = answer;
     stats_.records.clear();
     stats_.snapshot.clear();
+  }
+
+  // By how much the tables are older than the numbers: a process that was killed sends no last ones.
+  int64_t TablesAgeNs() const {
+    return view_.has_aggregates() && client_.is_over() && tables_ns_ != 0 ? answered_ns_ - tables_ns_ : 0;
+  }
+
+  std::string SummaryJson() const {
+    std::string json;
+    const auto add = [&](const char* name, uint64_t number) {
+      json += (json.empty() ? "\"" : ",\"") + std::string(name) + "\":" + std::to_string(number);
+    };
+    add("hits", stats_.hits);
+    add("left_out", stats_.skipped);
+    add("lost", stats_.lost);
+    add("failed", stats_.faulted);
+    add("dropped_records", stats_.dropped_records);
+    add("dropped_counts", stats_.dropped_keys);
+    add("dropped_stacks", stats_.dropped_stacks);
+    add("missed", stats_.missed);
+    add("missed_returns", stats_.returns_missed);
+    add("tables_age_ns", static_cast<uint64_t>(TablesAgeNs()));
+    return "{\"summary\":{" + json + ",\"is_off\":" + (stats_.is_off ? "true" : "false") + "}}\n";
   }
 
   std::string FinalText() {
@@ -186,7 +266,8 @@ class Shown {
     const bool is_live = is_terminal_ && !options_.is_folded && !options_.is_json;
     if (!is_live && !is_last && !options_.is_json) return;
     EraseTable();
-    const std::string text = FinalText();
+    std::string text = FinalText();
+    if (is_live && !is_last) text = FirstLines(text);
     std::cout << text;
     table_lines_ = is_live && !is_last ? std::ranges::count(text, '\n') : 0;
   }
@@ -207,7 +288,10 @@ class Shown {
   sdk::ReadAnswer stats_;
   std::string refusal_;
   std::ptrdiff_t table_lines_ = 0;
+  int64_t answered_ns_ = 0;
+  int64_t tables_ns_ = 0;
   bool is_over_ = false;
+  bool is_disarmed_ = false;
 };
 
 }  // namespace
@@ -246,14 +330,17 @@ int RunConsole(ServiceClient* client, uint32_t id, ProbeView* view, AskedCommand
     const int64_t now_ns = base::SystemClock().MonoNs();
     if (now_ns >= end_ns) break;
     const bool wants_table = now_ns >= table_ns && view->has_aggregates();
-    goes_on = shown.Read(wants_table || view->PrintsStacks()) && !shown.is_off();
+    const bool is_followed = shown.Read(wants_table || view->PrintsStacks()) || shown.Reconnect();
+    goes_on = is_followed && !shown.is_off();
     shown.Print(wants_table && goes_on, /*is_last=*/false);
     if (wants_table) table_ns = now_ns + kTableNs;
     if (goes_on) shown.Rest(std::min(now_ns + kReadNs, end_ns));
   }
-  if (goes_on) static_cast<void>(shown.Read(/*wants_snapshot=*/true));
+  if (goes_on && !shown.Read(/*wants_snapshot=*/true) && shown.Reconnect())
+    static_cast<void>(shown.Read(/*wants_snapshot=*/true));
+  const bool was_disarmed = shown.WasDisarmed();
   shown.Print(/*has_snapshot=*/true, /*is_last=*/true);
-  if (!client->is_over() && !options.leaves) {
+  if (!client->is_over() && !options.leaves && !was_disarmed) {
     const auto done = client->Ask<sdk::NumberAnswer>(sdk::ProbeMessageKind::kDisarm, sdk::ProgramQuestion{id},
                                                      sdk::ProbeMessageKind::kDone);
     if (done.ok() && done->number == 0) {
@@ -262,7 +349,7 @@ int RunConsole(ServiceClient* client, uint32_t id, ProbeView* view, AskedCommand
     }
   }
   shown.Summarize();
-  return 0;
+  return was_disarmed ? 1 : 0;
 }
 
 }  // namespace lagwatch::tools

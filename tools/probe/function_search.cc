@@ -257,6 +257,16 @@ constexpr RoleRow kRoles[] = {
 #include "sdk/probe/site_roles.def"
 };
 
+bool HasGlobal(ProcessModule& module, std::string_view name) {
+  return std::ranges::any_of(module.functions(),
+                             [&](const ModuleFunction& each) { return each.is_global && each.name == name; });
+}
+
+bool MayHaveRole(const RoleRow& row, ProcessModule& module, bool is_program) {
+  if (row.place == PlaceKind::kAlloc) return !IsLoader(module.file_name()) && HasGlobal(module, "malloc");
+  return is_program || module.file_name().starts_with(row.module);
+}
+
 // The functions that stand for a place, in the library that has them, or in what was linked with it
 // statically.
 base::Result<std::vector<ProbeSiteAt>> FindRoles(const Place& place, uint16_t probe,
@@ -265,12 +275,16 @@ base::Result<std::vector<ProbeSiteAt>> FindRoles(const Place& place, uint16_t pr
   for (const RoleRow& row : kRoles) {
     if (row.place != place.kind) continue;
     for (ProcessModule& module : functions->modules()) {
-      if (!module.file_name().starts_with(row.module) && &module != &functions->modules().front()) continue;
+      if (!MayHaveRole(row, module, &module == &functions->modules().front())) continue;
       const auto is_it = [&](const ModuleFunction& each) {
         return each.name == row.function && !each.is_chosen_at_load;
       };
       const auto found = std::ranges::find_if(module.functions(), is_it);
-      if (found == module.functions().end()) continue;
+      // Two names of one function, as aligned_alloc and memalign, count each call once.
+      const auto is_same = [&](const ProbeSiteAt& site) {
+        return site.offset == found->offset && site.module == module.path();
+      };
+      if (found == module.functions().end() || std::ranges::any_of(sites, is_same)) continue;
       ProbeSiteAt site = SiteOf(module, *found, probe);
       site.role = row.role;
       if (row.role == sdk::SiteRole::kTransfer) site.detail = row.function;

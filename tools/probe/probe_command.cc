@@ -10,11 +10,13 @@
 #include <iostream>
 #include <map>
 #include <memory>
+#include <set>
 #include <string>
 #include <vector>
 
 #include "base/clock.h"
 #include "base/text.h"
+#include "probe/show/value_text.h"
 #include "tools/commands.h"
 #include "tools/probe/asked_commands.h"
 #include "tools/probe/console.h"
@@ -59,16 +61,19 @@ int Refuse(const std::string& message) {
   return kCannot;
 }
 
-// "10s", "500ms", "2m", "1h".
+// "10s", "500ms", "2min" or "2m", "1h".
 base::Result<int64_t> ParseDuration(const std::string& text) {
   const size_t end = text.find_first_not_of("0123456789");
   const auto number = base::ParseNumber<int64_t>(text.substr(0, end));
   const std::string unit = end == std::string::npos ? "s" : text.substr(end);
-  const std::map<std::string, int64_t> units{
-      {"ms", 1'000'000}, {"s", 1'000'000'000}, {"m", 60'000'000'000}, {"h", 3'600'000'000'000}};
+  const std::map<std::string, int64_t> units{{"ms", 1'000'000},
+                                             {"s", 1'000'000'000},
+                                             {"m", 60'000'000'000},
+                                             {"min", 60'000'000'000},
+                                             {"h", 3'600'000'000'000}};
   constexpr int64_t kMost = 1'000'000;
   if (!number || *number <= 0 || *number > kMost || !units.contains(unit))
-    return base::Status(base::StatusCode::kInvalid, "'" + text + "' is no time: give 500ms, 10s, 2m or 1h");
+    return base::Status(base::StatusCode::kInvalid, "'" + text + "' is no time: give 500ms, 10s, 2min or 1h");
   return *number * units.at(unit);
 }
 
@@ -94,12 +99,14 @@ base::Result<pid_t> FindTarget(const std::string& word) {
 void NoteRefused(const std::vector<sdk::ProbeSiteAt>& sites, const std::vector<sdk::SiteResult>& results) {
   constexpr size_t kMostNamed = 5;
   size_t refused = 0;
+  std::set<std::string> said;  // parts of a function have its name
   for (size_t i = 0; i < std::min(sites.size(), results.size()); ++i) {
     if (!results[i].left_out.empty())
       std::cerr << "lagwatch: probe: left out: " << Printable(results[i].left_out) << "\n";
-    if (results[i].is_armed || ++refused > kMostNamed) continue;
-    std::cerr << "lagwatch: probe: no probe at " << Printable(sites[i].name) << ": "
-              << Printable(results[i].text) << "\n";
+    if (results[i].is_armed) continue;
+    const std::string line = Printable(sites[i].name) + ": " + Printable(results[i].text);
+    if (!said.insert(line).second || ++refused > kMostNamed) continue;
+    std::cerr << "lagwatch: probe: no probe at " << line << "\n";
   }
   if (refused > kMostNamed)
     std::cerr << "lagwatch: probe: nor at " << refused - kMostNamed << " other functions\n";
@@ -176,7 +183,10 @@ int ArmAndShow(pid_t pid, const Script& script, const ProbeOptions& options) {
   if (armed->id == 0) return Refuse("nothing was armed");
   size_t armed_sites = 0;
   for (const sdk::SiteResult& each : armed->sites) armed_sites += each.is_armed ? each.functions : 0;
-  std::cerr << "lagwatch: probe: armed at " << armed_sites << (armed_sites == 1 ? " function" : " functions")
+  std::cerr << "lagwatch: probe: armed at "
+            << (prepared->sites.empty()
+                    ? "no function"
+                    : std::to_string(armed_sites) + (armed_sites == 1 ? " function" : " functions"))
             << (options.for_ns == 0 ? "; Ctrl-C ends it\n" : "\n");
   ProbeView view(prepared->program, &*functions);
   AskedCommands asked(pid, prepared->program.requests);
@@ -198,13 +208,24 @@ base::Result<sdk::ListedProgram> Choose(ServiceClient* client, uint32_t id) {
     if (program.id == id) return program;
     ids.push_back(std::to_string(program.id));
   }
+  const std::string armed = Join(ids, ", ") + (ids.size() == 1 ? " is armed" : " are armed");
   return base::Status(base::StatusCode::kInvalid,
-                      "say which script by --id: " + Join(ids, ", ") + " are armed");
+                      id == 0 ? "say which script by --id: " + armed
+                              : "no script has the id " + std::to_string(id) + ": " + armed);
 }
 
-int PrintArmed(ServiceClient* client) {
+int PrintArmed(ServiceClient* client, bool is_json) {
   const auto listed = ListOf(client);
   if (!listed.ok()) return Refuse(listed.status().message());
+  if (is_json) {
+    for (const sdk::ListedProgram& each : listed->programs) {
+      std::cout << "{\"id\":" << each.id << ",\"title\":" << probe::QuotedJson(each.title)
+                << ",\"age_s\":" << each.age_s << ",\"functions\":" << each.sites << ",\"hits\":" << each.hits
+                << ",\"consoles\":" << each.consoles << ",\"stays\":" << (each.stays ? "true" : "false")
+                << ",\"is_off\":" << (each.is_off ? "true" : "false") << "}\n";
+    }
+    return 0;
+  }
   Table table({{"id", Table::Align::kRight},
                {"age", Table::Align::kRight},
                {"functions", Table::Align::kRight},
@@ -262,8 +283,9 @@ int SendEvent(ServiceClient* client, const std::string& text) {
 }
 
 int SetLevel(ServiceClient* client, const ProbeOptions& options) {
+  constexpr uint32_t kMostLevel = 100;
   const auto level = base::ParseNumber<uint32_t>(options.level);
-  if (!level) return Refuse("--level: give a number");
+  if (!level || *level > kMostLevel) return Refuse("--level: give a number from 0 to 100");
   const auto chosen = Choose(client, options.id);
   if (!chosen.ok()) return Refuse(chosen.status().message());
   const auto done = client->Ask<sdk::NumberAnswer>(sdk::ProbeMessageKind::kLevel,
@@ -329,7 +351,7 @@ int Run(ProbeOptions options) {
   if (acts_on_armed) {
     auto client = ServiceClient::Connect(*pid);
     if (!client.ok()) return Refuse(client.status().message());
-    if (options.lists_armed) return PrintArmed(&*client);
+    if (options.lists_armed) return PrintArmed(&*client, options.is_json);
     if (options.disarms) return Disarm(&*client, options);
     if (!options.event.empty()) return SendEvent(&*client, options.event);
     if (!options.level.empty()) return SetLevel(&*client, options);

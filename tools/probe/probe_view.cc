@@ -17,6 +17,15 @@ bool ProbeView::PrintsStacks() const {
   });
 }
 
+bool ProbeView::CountsReturns() const {
+  using probe::PlaceKind;
+  return std::ranges::any_of(program_.probes, [](const probe::Probe& each) {
+    constexpr PlaceKind kWithReturn[] = {PlaceKind::kReturn, PlaceKind::kError, PlaceKind::kDuration,
+                                         PlaceKind::kAlloc,  PlaceKind::kLock,  PlaceKind::kIo};
+    return std::ranges::find(kWithReturn, each.place.kind) != std::end(kWithReturn);
+  });
+}
+
 void ProbeView::Add(const sdk::ReadAnswer& answer) {
   std::map<uint64_t, probe::Stack> stacks;
   if (!answer.snapshot.empty()) {
@@ -28,10 +37,12 @@ void ProbeView::Add(const sdk::ReadAnswer& answer) {
     }
     stacks = std::move(found).value();
     aggregates_ = std::move(aggregates).value();
+    const bool is_missing =
+        answer.lost != 0 || answer.missed != 0 || (answer.returns_missed != 0 && CountsReturns());
     for (size_t i = 0; i < std::min(aggregates_.size(), program_.aggregates.size()); ++i) {
       const probe::AggregateKind kind = program_.aggregates[i].kind;
       aggregates_[i].is_at_least =
-          answer.lost != 0 && (probe::CountsHits(kind) || kind == probe::AggregateKind::kSum);
+          is_missing && (probe::CountsHits(kind) || kind == probe::AggregateKind::kSum);
     }
   }
   auto records = probe::ReadRecords(program_, stacks, answer.records);

@@ -21,6 +21,7 @@ class ProbeView {
 
   // Damaged data is left out, and NoteOfDamage() says so.
   void Add(const sdk::ReadAnswer& answer);
+  uint32_t budget_ppm() const { return program_.budget.share_ppm; }
   bool has_aggregates() const { return !program_.aggregates.empty(); }
   // Whether the stacks of its records are in snapshots alone: then each read needs one.
   bool PrintsStacks() const;
@@ -36,6 +37,7 @@ class ProbeView {
   const std::string& damage() const { return damage_; }
 
  private:
+  bool CountsReturns() const;
   template <typename Show>
   std::string OfAggregates(Show show);
   // A function's name; `has_offset`: with the place in it, by which two calls in one function differ.

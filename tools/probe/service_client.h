@@ -45,6 +45,8 @@ class ServiceClient {
   // Whether it has ended; waits for a moment for that. False if it has become another program, or has closed
   // the connection of a console that was stopped for too long.
   bool HasProcessEnded() const;
+  // Connects once more to the process if it lives and serves consoles.
+  bool Reconnect();
 
  private:
   ServiceClient(base::OwnedFd fd, pid_t pid);
@@ -55,6 +57,7 @@ class ServiceClient {
   std::optional<std::pair<sdk::ProbeMessageKind, std::string>> Receive(int timeout_ms);
 
   base::OwnedFd fd_;
+  pid_t pid_;
   base::OwnedFd process_;  // a pidfd
   std::string received_;
   std::vector<sdk::ReadAnswer> last_;

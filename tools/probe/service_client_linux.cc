@@ -90,13 +90,20 @@ base::Result<ServiceClient> ServiceClient::Open(pid_t pid) {
 }
 
 ServiceClient::ServiceClient(base::OwnedFd fd, pid_t pid)
-    : fd_(std::move(fd)), process_(static_cast<int>(syscall(SYS_pidfd_open, pid, 0))) {}
+    : fd_(std::move(fd)), pid_(pid), process_(static_cast<int>(syscall(SYS_pidfd_open, pid, 0))) {}
 
 bool ServiceClient::HasProcessEnded() const {
   // Its descriptors are closed before it has ended.
   constexpr int kPatienceMs = 500;
   pollfd polled{process_.get(), POLLIN, 0};
   return !process_ || poll(&polled, 1, kPatienceMs) > 0;
+}
+
+bool ServiceClient::Reconnect() {
+  if (HasProcessEnded()) return false;
+  auto again = Connect(pid_);
+  if (again.ok()) *this = std::move(again).value();
+  return again.ok();
 }
 
 base::Result<ServiceClient> ServiceClient::OpenJvm(pid_t pid) {

@@ -1,13 +1,22 @@
 // SPDX-License-Identifier: Apache-2.0
 // Scripts that stay armed, several consoles, and consoles that die.
+#include <sys/socket.h>
 #include <sys/stat.h>
+#include <sys/syscall.h>
+#include <unistd.h>
 
 #include <csignal>
+#include <filesystem>
+#include <nlohmann/json.hpp>
 
+#include "base/owned_fd.h"
 #include "tests/tools/probe/probe_testing.h"
+#include "tests/tools/trace/terminal_process.h"
 
 namespace lagwatch::tools {
 namespace {
+
+using ::testing::ContainsRegex;
 
 TEST_F(ProbeTest, LeavesProbesForAnotherConsole) {
   const std::string before = Code();
@@ -62,6 +71,21 @@ TEST_F(ProbeTest, SaysAtLeastWhereHitsAreMissing) {
   EXPECT_THAT(Probe("add_numbers { count }", "add 3"), HasSubstr("count\n"));
 }
 
+TEST_F(ProbeTest, LearnsOfAFunctionThatIsCalledTooOften) {
+  const auto console = Start({pid(), "budget 0.1% add_numbers { count; histogram(b) }", "--json"});
+  ASSERT_TRUE(WaitUntil([&] { return IsArmed(*console); }));
+  program_->WriteInput("add 2000000000\n");
+  EXPECT_EQ(console->Wait(), 0);
+  EXPECT_THAT(console->Errors(), HasSubstr("`budget 10%` at the script's begin allows 100 times as many"));
+  const std::string output = console->Output();
+  const size_t at = output.rfind("\"count\":");
+  ASSERT_NE(at, std::string::npos) << output;
+  // Of each tenth of a second but the first.
+  EXPECT_GT(std::stoull(output.substr(at + 8)), 100'000U) << output;
+  program_->Signal(SIGKILL);
+  EXPECT_EQ(program_->Wait(), -SIGKILL);
+}
+
 TEST_F(ProbeTest, TellsTheEndOfTheConnectionFromTheProgramsEnd) {
   const auto console = Start({pid(), "add_numbers { count }"});
   ASSERT_TRUE(WaitUntil([&] { return IsArmed(*console); }));
@@ -69,6 +93,99 @@ TEST_F(ProbeTest, TellsTheEndOfTheConnectionFromTheProgramsEnd) {
   EXPECT_EQ(console->Wait(), 0);
   EXPECT_THAT(console->Errors(), HasSubstr("has become another one"));
   EXPECT_THAT(console->Errors(), ::testing::Not(HasSubstr("the program has ended")));
+}
+
+// As the process does to a console that was stopped for more than a minute.
+void CloseConnectionOf(const Process& console) {
+  const base::OwnedFd process(static_cast<int>(syscall(SYS_pidfd_open, console.pid(), 0)));
+  for (const auto& each :
+       std::filesystem::directory_iterator("/proc/" + std::to_string(console.pid()) + "/fd")) {
+    std::error_code error;
+    if (!std::filesystem::read_symlink(each.path(), error).string().starts_with("socket:")) continue;
+    const int number = std::stoi(each.path().filename());
+    const base::OwnedFd fd(static_cast<int>(syscall(SYS_pidfd_getfd, process.get(), number, 0)));
+    EXPECT_EQ(shutdown(fd.get(), SHUT_RDWR), 0);
+  }
+}
+
+TEST_F(ProbeTest, GoesOnWhenItsConnectionWasClosed) {
+  const std::string before = Code();
+  const auto console = Start({pid(), "add_numbers { count }"});
+  ASSERT_TRUE(WaitUntil([&] { return IsArmed(*console); }));
+  Do("add 2");
+  CloseConnectionOf(*console);
+  Do("add 3");
+  ASSERT_TRUE(WaitUntil([&] {
+    return Ask({pid(), "--armed"}) == 0 && ::testing::Matches(ContainsRegex(" 5 +1 "))(output_);
+  })) << output_;
+  console->Signal(SIGINT);
+  EXPECT_EQ(console->Wait(), 0);
+  EXPECT_THAT(console->Output(), HasSubstr("count\n  5\n"));
+  EXPECT_EQ(Code(), before);
+}
+
+TEST_F(ProbeTest, ShowsTheLastNumbersOfAScriptThatAnotherConsoleDisarms) {
+  const auto console = Start({pid(), "add_numbers { count }"});
+  ASSERT_TRUE(WaitUntil([&] { return IsArmed(*console); }));
+  Do("add 7");
+  ASSERT_EQ(Ask({pid(), "--disarm"}), 0);
+  EXPECT_EQ(console->Wait(), 1);
+  EXPECT_THAT(console->Output(), HasSubstr("count\n  7\n"));
+  EXPECT_THAT(console->Errors(), HasSubstr("7 hits; another command has disarmed the script\n"));
+}
+
+TEST_F(ProbeTest, SaysHowOldTheTablesOfAKilledProgramAre) {
+  const auto console = Start({pid(), "add_numbers { count }", "--json"});
+  ASSERT_TRUE(WaitUntil([&] { return IsArmed(*console); }));
+  Do("add 1");
+  ASSERT_TRUE(WaitUntil([&] { return console->Output().find("\"aggregate\"") != std::string::npos; }));
+  Do("add 6");
+  usleep(250'000);  // two reads
+  program_->Signal(SIGKILL);
+  EXPECT_EQ(program_->Wait(), -SIGKILL);
+  EXPECT_EQ(console->Wait(), 0);
+  EXPECT_THAT(console->Errors(), HasSubstr("7 hits; the program has ended"));
+  const bool is_current = console->Output().find("\"count\":7") != std::string::npos;
+  const bool says_age = console->Errors().find("; the tables are of ") != std::string::npos;
+  EXPECT_NE(says_age, is_current) << console->Output() << console->Errors();
+}
+
+TEST_F(ProbeTest, SaysWhyAHitFailedAndWhichScriptIsMeant) {
+  Probe("add_numbers { sum(100 / a) }", "add 3");
+  EXPECT_THAT(errors_, HasSubstr("1 ended by memory that could not be read, or by a division by 0"));
+  ASSERT_EQ(Ask({pid(), "timer 1s { count }", "--leave", "--for", "50ms"}), 0);
+  EXPECT_THAT(errors_, HasSubstr("armed at no function"));
+  EXPECT_EQ(Ask({pid(), "--disarm", "--id", "77"}), 2);
+  EXPECT_THAT(errors_, ContainsRegex("no script has the id 77: [0-9]+ is armed"));
+  EXPECT_EQ(Ask({pid(), "--level", "101"}), 2);
+  EXPECT_THAT(errors_, HasSubstr("from 0 to 100"));
+  EXPECT_EQ(Ask({pid(), "--armed", "--json"}), 0);
+  EXPECT_EQ(nlohmann::json::parse(output_)["title"], "timer 1s { count }");
+  EXPECT_EQ(Ask({pid(), "--disarm"}), 0);
+}
+
+TEST_F(ProbeTest, EndsTheScriptsThatItsOwnHasArmed) {
+  const std::string before = Code();
+  const auto console = Start({pid(), "add_numbers { arm opens for 1h }"});
+  ASSERT_TRUE(WaitUntil([&] { return IsArmed(*console); }));
+  Do("add 1");
+  ASSERT_TRUE(WaitUntil([&] { return Count(console->Errors(), "armed at") == 2; })) << console->Errors();
+  console->Signal(SIGTERM);
+  EXPECT_TRUE(WaitUntil([&] { return Count(console->Errors(), " hit") == 2; })) << console->Errors();
+  EXPECT_EQ(console->Wait(), 0);
+  EXPECT_EQ(Code(), before);
+}
+
+TEST_F(ProbeTest, ShowsAsManyLinesAsTheTerminalHas) {
+  testing::TerminalProcess console(
+      {LAGWATCH_PROGRAM, "probe", pid(), "add_numbers { count by a }", "--for", "1600ms"});
+  console.Resize(10, 80);
+  ASSERT_TRUE(WaitUntil([&] { return console.Written().find("armed at") != std::string::npos; }));
+  Do("add 30");
+  EXPECT_EQ(console.Wait(), 0);
+  EXPECT_THAT(console.Written(), HasSubstr("… and 23 lines more at the end"));
+  EXPECT_THAT(console.Written(), HasSubstr("\x1b[9A\x1b[J"));
+  EXPECT_EQ(Count(console.Written(), "  1  29\r\n"), 1U);
 }
 
 TEST_F(ProbeTest, CountsNothingInAForkedChild) {

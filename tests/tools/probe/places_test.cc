@@ -63,6 +63,22 @@ TEST_F(ProbeTest, SeesAllocationsAndLocks) {
   EXPECT_EQ(Records(Probe("lock if held > 1ms && held < 10s { print(tid) }", "lock 2")).size(), 2U);
 }
 
+// Functions of the allocator that call one another are one allocation.
+constexpr const char* kAllocations = "alloc if bytes > 50000 && bytes < 50100 { print(bytes) }";
+
+TEST_F(ProbeTest, SeesEachAllocationOnce) {
+  EXPECT_THAT(Records(Probe(kAllocations, "allocators 1")),
+              ElementsAre("50001", "50005", "50002", "50048", "50016", "50003", "50004", "50006"));
+}
+
+TEST_F(ProbeTest, SeesAnAllocatorThatTakesTheCLibrarysPlace) {
+  program_ = std::make_unique<Process>(std::vector<std::string>{LAGWATCH_PROBED_PROGRAM},
+                                       std::vector<std::string>{"LD_PRELOAD=" LAGWATCH_OTHER_ALLOCATOR});
+  ASSERT_TRUE(WaitUntil([&] { return program_->Output() == "ready\n"; }));
+  EXPECT_THAT(Records(Probe(kAllocations, "allocators 1")),
+              ElementsAre("50001", "50005", "50002", "50048", "50016", "50003", "50004", "50006"));
+}
+
 TEST_F(ProbeTest, SeesImportedCallsAndChangesNoCode) {
   const std::string before = Code();
   const auto console = Start({pid(), "call usleep(unsigned us) { print(us) }"});
@@ -94,9 +110,15 @@ TEST_F(ProbeTest, FindsFunctionsThatTheLibraryChooses) {
 
 TEST_F(ProbeTest, PrintsJson) {
   const std::string output = Probe("add_numbers { sum(a) by b }", "add 4", {"--json"});
-  const auto last = nlohmann::json::parse(output.substr(output.rfind('\n', output.size() - 2) + 1));
-  EXPECT_EQ(last["value"], 6);
-  EXPECT_EQ(last["key"]["b"], 2);
+  const size_t last_at = output.rfind('\n', output.size() - 2) + 1;
+  const auto summary = nlohmann::json::parse(output.substr(last_at))["summary"];
+  EXPECT_EQ(summary["hits"], 4);
+  EXPECT_EQ(summary["missed"], 0);
+  EXPECT_EQ(summary["is_off"], false);
+  const size_t line_at = last_at < 2 ? 0 : output.rfind('\n', last_at - 2) + 1;
+  const auto line = nlohmann::json::parse(output.substr(line_at, last_at - line_at));
+  EXPECT_EQ(line["value"], 6);
+  EXPECT_EQ(line["key"]["b"], 2);
 }
 
 TEST_F(ProbeTest, ShowsWhatTheProgramsEndCounts) {

@@ -4,6 +4,7 @@
 #include <dlfcn.h>
 #include <linux/filter.h>
 #include <linux/seccomp.h>
+#include <malloc.h>
 #include <pthread.h>
 #include <sys/prctl.h>
 #include <sys/syscall.h>
@@ -15,6 +16,7 @@
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
+#include <new>
 #include <stdexcept>
 
 // As <sys/sdt.h> writes it: a note about an instruction without effect. Listeners count themselves.
@@ -138,6 +140,14 @@ void Repeat(const char* what, int count) {
     if (std::strcmp(what, "alloc") == 0) {
       g_memory = std::malloc(1234);
       std::free(g_memory);
+    }
+    if (std::strcmp(what, "allocators") == 0) {
+      void* aligned = nullptr;
+      void* const all[] = {std::malloc(50'001),           std::calloc(5, 10'001),
+                           std::realloc(nullptr, 50'002), std::aligned_alloc(64, 50'048),
+                           memalign(32, 50'016),          valloc(50'003),
+                           ::operator new(50'004),        (posix_memalign(&aligned, 64, 50'006), aligned)};
+      for (void* volatile each : all) std::free(each);
     }
     if (std::strcmp(what, "lock") == 0) {
       pthread_mutex_lock(&g_lock);

@@ -94,6 +94,12 @@ TEST_F(RefusedProbes, SayWhichTypesAreWrong) {
                  {{"handle_request { print(request->numbr) }"}, "did you mean number?"}});
 }
 
+TEST_F(ProbeTest, RefusesTheTypeOfAnExceptionWhereItIsNotKnown) {
+  EXPECT_EQ(Ask({pid(), "shop::Refuse @error { count by type }"}), 2);
+  EXPECT_THAT(errors_, HasSubstr("Refuse: the type and the address of an exception are known at throw only"));
+  EXPECT_THAT(errors_, HasSubstr("nothing was armed"));
+}
+
 TEST_F(RefusedProbes, SayWhereAScriptIsWrong) {
   ExpectRefused(program_->pid(),
                 {{{"add_numbers { print(a }"}, "1:23: expected"},
