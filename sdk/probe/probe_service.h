@@ -107,6 +107,7 @@ class ProbeService {
   void Remove(uint32_t id);
   void RemoveAll();
   void RemoveOrphans(int64_t now_ns);
+  void TakeAwayWhatIsOff();
   void NoteLoadedModules(int64_t now_ns);
   void SendLast();
   bool MayEnd(int64_t now_ns);
