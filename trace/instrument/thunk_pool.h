@@ -26,7 +26,7 @@ struct ProbeSite;
 
 inline constexpr uint64_t kThunkBytes = 8;
 inline constexpr uint64_t kCallInThunkBytes = 5;
-inline constexpr uint32_t kThunksAtOnce = 64;
+inline constexpr uint32_t kThunksInLot = 8;
 // The first thunk is never used: unwinders look up the address before the return address.
 inline constexpr uint32_t kNoThunk = 0;
 
@@ -52,6 +52,7 @@ struct Thunk {
   uint32_t outer;      // kChained, or kNoThunk
   uint32_t depth;      // of the chain that begins here
   uint32_t delivered;  // the probes to which its entry was delivered, as bits
+  uint32_t next_lot;   // of the owner's; of a lot's first
 
   bool IsRecordersAlone() const { return site == nullptr && outer == kNoThunk; }
 };
@@ -59,8 +60,8 @@ LAGWATCH_HIDDEN extern Thunk g_thunks[kMaxThunks];
 
 struct ThreadThunks {
   uint32_t free_head = kNoThunk;
-  uint32_t owned_count = 0;
-  uint32_t owned[kMaxThunksPerThread / kThunksAtOnce] = {};  // the first of each of its lots
+  uint32_t lot_head = kNoThunk;  // the first thunk of the first of its lots
+  uint32_t lot_count = 0;
   uint32_t calls_till_look = 0;
   uint32_t calls_while_busy = 0;
   uint32_t caller_range = 0;   // the last that was found

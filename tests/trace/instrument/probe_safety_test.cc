@@ -195,6 +195,43 @@ TEST_F(ProbeSafety, DoesNotTakeASignalForTheHandlersEnd) {
   munmap(memory, 2 * kStackBytes);
 }
 
+std::atomic<int> g_hits{0};
+std::atomic<int> g_returns{0};
+constexpr ProbeHandlers kRaisesAtFirst{.on_entry =
+                                           [](const ProbeEntry&, void*) {
+                                             if (++g_hits == 1) raise(SIGUSR1);
+                                           },
+                                       .on_return = [](const ProbeReturn&, void*) { ++g_returns; },
+                                       .registers = HandlerRegisters::kBaseline};
+
+TEST_F(ProbeSafety, SeesTheReturnsOfMoreThreadsThanThereAreLotsOf64) {
+  SKIP_UNDER_TSAN("its threads need larger stacks");
+  constexpr int kThreads = 700;
+  constexpr size_t kStackBytes = 128 << 10;
+  static pthread_barrier_t barrier;
+  g_hits = 1;
+  g_returns = 0;
+  ASSERT_NE(Prober().Arm(CodeOf(&AddOne), &kRaisesAtFirst, nullptr).id, 0U);
+  pthread_barrier_init(&barrier, nullptr, kThreads);
+  pthread_attr_t attributes;
+  pthread_attr_init(&attributes);
+  pthread_attr_setstacksize(&attributes, kStackBytes);
+  std::vector<pthread_t> threads(kThreads);
+  for (pthread_t& thread : threads) {
+    const auto call = [](void*) -> void* {
+      AddOne(1);
+      pthread_barrier_wait(&barrier);
+      return nullptr;
+    };
+    ASSERT_EQ(pthread_create(&thread, &attributes, call, nullptr), 0);
+  }
+  for (const pthread_t thread : threads) pthread_join(thread, nullptr);
+  pthread_attr_destroy(&attributes);
+  pthread_barrier_destroy(&barrier);
+  EXPECT_EQ(g_hits, 1 + kThreads);
+  EXPECT_EQ(g_returns, kThreads);
+}
+
 int StatusOf(pid_t child) {
   int status = -1;
   EXPECT_EQ(waitpid(child, &status, 0), child);
