@@ -42,7 +42,7 @@ void lagwatch_on_entry(uint64_t function, uint64_t* slot) {
   using namespace lagwatch::trace;
   if (__atomic_load_n(&g_call_state, __ATOMIC_RELAXED) == 0) return;  // late by an event is early enough
   ThreadThunks& thunks = t_thunks;
-  if (thunks.is_busy && (thunks.handler_stack != 0 || !RecoverThunks(&thunks))) return;
+  if (thunks.is_busy && (thunks.handler_mark != 0 || !RecoverThunks(&thunks))) return;
   thunks.is_busy = true;
   FenceHandlers();
   thunks.calls_while_busy = 0;

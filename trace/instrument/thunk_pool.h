@@ -64,15 +64,21 @@ struct ThreadThunks {
   uint32_t lot_count = 0;
   uint32_t calls_till_look = 0;
   uint32_t calls_while_busy = 0;
-  uint32_t caller_range = 0;   // the last that was found
-  uint64_t handler_stack = 0;  // the stack pointer of a probe's handler under way; 0: none
-  bool is_busy = false;        // a handler that finds it so leaves everything alone
+  uint32_t caller_range = 0;  // the last that was found
+  uint64_t handler_mark = 0;  // the address of the mark (HandlerMark()) of what calls handlers; 0: none
+  bool is_busy = false;       // a handler that finds it so leaves everything alone
   bool has_ended = false;
   bool has_key = false;
   bool is_left_out = false;  // of probes
+  bool has_strays = false;   // free thunks that are in no list, and that none takes
+  bool has_guessed = false;  // RecoverThunks() has said yes: interrupted code may take them
 };
 LAGWATCH_HIDDEN extern constinit thread_local ThreadThunks t_thunks
     __attribute__((tls_model("initial-exec")));
+
+// Code that calls handlers keeps this at `address`, in its frame. When something else is there, a signal
+// handler has jumped out of it.
+LAGWATCH_UNTRACED inline uint64_t HandlerMark(uint64_t address) { return address ^ 0x6c61677761746368; }
 
 LAGWATCH_UNTRACED inline uint64_t AddressOfThunk(uint32_t thunk) {
   return reinterpret_cast<uint64_t>(lagwatch_thunks) + thunk * kThunkBytes;

@@ -105,6 +105,16 @@ LAGWATCH_UNTRACED void ForEachThunk(const ThreadThunks& thunks, Visit visit) {
     for (uint32_t i = 0; i < kThunksInLot; ++i) visit(first + i);
 }
 
+// A signal handler has jumped out of code that had the list, and maybe a thunk, in its hands. Nothing is in
+// the list.
+LAGWATCH_UNTRACED void FreeStrays(ThreadThunks* thunks) {
+  ForEachThunk(*thunks, [&](uint32_t thunk) LAGWATCH_UNTRACED {
+    const ThunkState state = StateOf(thunk);
+    if (state == ThunkState::kFree || (state == ThunkState::kInUse && g_thunks[thunk].slot == 0))
+      FreeThunk(thunks, thunk);
+  });
+}
+
 LAGWATCH_UNTRACED void FreeAbandoned(ThreadThunks* thunks) {
   ForEachThunk(*thunks, [&](uint32_t thunk) LAGWATCH_UNTRACED {
     const ThunkState state = StateOf(thunk);
@@ -152,6 +162,8 @@ LAGWATCH_UNTRACED void LookForThunks(uint64_t self, uint64_t, uint64_t, uint64_t
   auto* thunks = reinterpret_cast<ThreadThunks*>(self);
   if (!thunks->has_key) thunks->has_key = pthread_setspecific(g_thread_key, thunks) == 0;
   const int error = errno;
+  if (thunks->has_key && thunks->has_strays && !thunks->has_guessed) FreeStrays(thunks);
+  thunks->has_strays = false;
   if (thunks->has_key) FreeAbandoned(thunks);
   if (thunks->has_key && thunks->free_head == kNoThunk) TakeLots(thunks);
   if (thunks->free_head == kNoThunk) thunks->calls_till_look = kCallsTillNextLook;
@@ -200,6 +212,7 @@ void FindThunks(ThreadThunks* thunks) {
 bool RecoverThunks(ThreadThunks* thunks) {
   if (thunks->has_ended || ++thunks->calls_while_busy < kCallsTillRecovery) return false;
   thunks->free_head = kNoThunk;
+  thunks->has_guessed = true;
   return true;
 }
 

@@ -183,7 +183,8 @@ TEST_F(ProbeServiceTest, TakesProbesAwayOfAScriptThatHasTurnedItselfOff) {
     for (int i = 0; i < 100'000; ++i) service_test_function(i);
     return FirstBytes() == original_;
   }));
-  const auto [kind, body] = console.Ask(ProbeMessageKind::kRead, ReadQuestion{.id = id, .wants_snapshot = true});
+  const auto [kind, body] =
+      console.Ask(ProbeMessageKind::kRead, ReadQuestion{.id = id, .wants_snapshot = true});
   const auto data = DecodeProbeBody<ReadAnswer>(body);
   ASSERT_TRUE(data.has_value());
   EXPECT_TRUE(data->is_off);

@@ -7,6 +7,7 @@
 #include <linux/filter.h>
 #include <linux/seccomp.h>
 #include <pthread.h>
+#include <setjmp.h>
 #include <sys/mman.h>
 #include <sys/prctl.h>
 #include <sys/syscall.h>
@@ -32,6 +33,7 @@
 #include "trace/instrument/code_writer.h"
 #include "trace/instrument/patch_site.h"
 #include "trace/instrument/probes/function_prober.h"
+#include "trace/instrument/return_thunks.h"
 
 #if defined(__x86_64__)
 
@@ -197,12 +199,70 @@ TEST_F(ProbeSafety, DoesNotTakeASignalForTheHandlersEnd) {
 
 std::atomic<int> g_hits{0};
 std::atomic<int> g_returns{0};
+sigjmp_buf g_before_hit;
 constexpr ProbeHandlers kRaisesAtFirst{.on_entry =
                                            [](const ProbeEntry&, void*) {
                                              if (++g_hits == 1) raise(SIGUSR1);
                                            },
                                        .on_return = [](const ProbeReturn&, void*) { ++g_returns; },
                                        .registers = HandlerRegisters::kBaseline};
+
+PROBED_FUNCTION int AddOneFurtherDown(int number) {
+  volatile char bytes[4096];
+  for (volatile char& byte : bytes) byte = 1;
+  return AddOne(number) + bytes[0] - 1;
+}
+
+// A signal handler jumps out of a probe's handler, as those of timeouts do.
+TEST_F(ProbeSafety, GoesOnAfterAJumpOutOfAHandler) {
+  SKIP_UNDER_TSAN("it delays signals");
+  constexpr int kCalls = 100;
+  for (auto* call : {&AddOne, &AddOneFurtherDown}) {
+    g_hits = g_returns = 0;
+    signal(SIGUSR1, [](int) { siglongjmp(g_before_hit, 1); });
+    ASSERT_NE(Prober().Arm(CodeOf(&AddOne), &kRaisesAtFirst, nullptr).id, 0U);
+    if (sigsetjmp(g_before_hit, 1) == 0) AddOne(1);
+    for (int i = 0; i < kCalls; ++i) call(i);
+    EXPECT_EQ(g_hits, 1 + kCalls);
+    EXPECT_EQ(g_returns, kCalls);
+    Prober().DisarmAll();
+  }
+  signal(SIGUSR1, SIG_DFL);
+}
+
+// Each of these jumps out of the code that has the list of thunks in its hands.
+TEST_F(ProbeSafety, LosesNoReturnsByJumpsOutOfHandlers) {
+  SKIP_UNDER_TSAN("it delays signals");
+  constexpr uint32_t kJumps = 4 * kMaxThunksPerThread;
+  static uint32_t jumps = 0;  // a local variable may be lost by a jump
+  signal(SIGUSR1, [](int) { siglongjmp(g_before_hit, 1); });
+  ASSERT_NE(Prober().Arm(CodeOf(&AddOne), &kRaisesAtFirst, nullptr).id, 0U);
+  for (jumps = 0; jumps < kJumps; ++jumps) {
+    g_hits = 0;
+    if (sigsetjmp(g_before_hit, 1) == 0) AddOne(1);
+    AddOne(1);
+  }
+  g_returns = 0;
+  for (int i = 0; i < 100; ++i) AddOne(i);
+  EXPECT_EQ(g_returns, 100);
+  signal(SIGUSR1, SIG_DFL);
+}
+
+// The stack of signals is an array of the function that makes the call, further up than the handler.
+TEST_F(ProbeSafety, DoesNotTakeASignalOnAnArrayForTheHandlersEnd) {
+  SKIP_UNDER_TSAN("it delays signals");
+  alignas(16) char array[64 << 10];
+  const SignalStack handler;
+  const stack_t stack{.ss_sp = array, .ss_flags = 0, .ss_size = sizeof array};
+  ASSERT_EQ(sigaltstack(&stack, nullptr), 0);
+  ASSERT_NE(Prober().Arm(CodeOf(&AddOne), &kRaisesAtFirst, nullptr).id, 0U);
+  g_hits = g_returns = 0;
+  const uint64_t missed = FunctionProbeStats().hits_missed;
+  AddOne(1);
+  EXPECT_EQ(g_hits, 1);
+  EXPECT_EQ(g_returns, 1);
+  EXPECT_EQ(FunctionProbeStats().hits_missed, missed + 1);
+}
 
 TEST_F(ProbeSafety, SeesTheReturnsOfMoreThreadsThanThereAreLotsOf64) {
   SKIP_UNDER_TSAN("its threads need larger stacks");
