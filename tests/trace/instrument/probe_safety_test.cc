@@ -306,6 +306,28 @@ TEST_F(ProbeSafety, DeliversNothingInChildrenOfNoForkHandler) {
   EXPECT_EQ(StatusOf(child), 0);
 }
 
+TEST_F(ProbeSafety, BeginsAnewInChildrenWhenAsked) {
+  SKIP_UNDER_TSAN("it has no threads in forked children");
+  std::atomic<int> parents{0};
+  std::atomic<int> hits{0};
+  const uint64_t code = CodeOf(&AddOne);
+  ASSERT_NE(Prober().Arm(code, &kCountsHits, &parents).id, 0U);
+  EXPECT_FALSE(Prober().BeginAnewInChild());
+  const pid_t child = fork();
+  if (child == 0) {
+    alarm(10);
+    if (!Prober().BeginAnewInChild() || !Prober().BytesAreOriginal()) _exit(1);
+    if (Prober().Arm(code, &kCountsHits, &hits).id == 0) _exit(2);
+    if (AddOne(1) != 2 || hits != 1 || parents != 0) _exit(3);
+    Prober().DisarmAll();
+    _exit(AddOne(1) == 2 && hits == 1 && Prober().BytesAreOriginal() ? 0 : 4);
+  }
+  const int status = StatusOf(child);
+  EXPECT_TRUE(WIFEXITED(status) && WEXITSTATUS(status) == 0) << status;
+  AddOne(1);
+  EXPECT_EQ(parents, 1);
+}
+
 TEST_F(ProbeSafety, LetsChildrenChangeCodeThatWereForkedMeanwhile) {
   SKIP_UNDER_TSAN("it has no threads in forked children");
   pid_t child = -1;

@@ -501,6 +501,15 @@ void FunctionProber::DisarmAll() {
   Disarm(ids);
 }
 
+bool FunctionProber::BeginAnewInChild() {
+  if (!IsInChildOfProbed() || pthread_mutex_trylock(&state_->mutex) != 0) return false;
+  pthread_mutex_unlock(&state_->mutex);
+  DisarmAll();
+  if (!BytesAreOriginal()) return false;
+  DeliverHitsInChild();
+  return true;
+}
+
 bool FunctionProber::BytesAreOriginal() {
   constexpr int64_t kMostMs = 2000;
   state_->RestorePads(kMostMs);

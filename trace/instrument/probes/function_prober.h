@@ -70,6 +70,10 @@ class FunctionProber {
   // Notices the ends of calls from modules that were loaded since the last arming, too, and patches their
   // import tables: to be called after dlopen(). Context: background.
   void NoteLoadedModules();
+  // In a child of fork(2) of the process that used the prober, in which nothing is delivered: takes the
+  // parent's probes out of the child's code; from then on the child's own are delivered. False if the parent
+  // was changing code at that moment, or if the memory is the parent's own (vfork()). Context: background.
+  [[nodiscard]] bool BeginAnewInChild();
   // Whether every function that ever had a probe, and has none now, has the bytes of its module's file.
   // Context: background.
   bool BytesAreOriginal();

@@ -20,6 +20,7 @@ ProbeResult FunctionProber::Arm(uint64_t, const ProbeHandlers*, void*) {
 void FunctionProber::Disarm(std::span<const ProbeId>) {}
 void FunctionProber::DisarmAll() {}
 void FunctionProber::NoteLoadedModules() {}
+bool FunctionProber::BeginAnewInChild() { return true; }
 bool FunctionProber::BytesAreOriginal() { return true; }
 
 std::vector<ProbeResult> FunctionProber::Examine(std::span<const uint64_t> functions, bool) {

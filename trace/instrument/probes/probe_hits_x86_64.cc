@@ -50,7 +50,7 @@ uint64_t g_thunk_args[kMaxThunks][6];
 const CallerRanges* g_caller_ranges = nullptr;
 // Not 0 in the process that was prepared, but in its children, in which nothing is delivered.
 uint32_t g_copied_mark = 1;
-const uint32_t* g_process_mark = &g_copied_mark;
+uint32_t* g_process_mark = &g_copied_mark;
 const OwnStacks* g_own_stacks = nullptr;
 bool g_is_prepared = false;
 
@@ -317,6 +317,9 @@ bool PrepareProbeHits() {
   }
   return g_is_prepared;
 }
+
+bool IsInChildOfProbed() { return IsInChild(); }
+void DeliverHitsInChild() { __atomic_store_n(g_process_mark, 1, __ATOMIC_RELAXED); }  // a hit more or less
 
 void UseOwnStacks(const OwnStacks* stacks) {
   __atomic_store_n(&g_own_stacks, stacks, __ATOMIC_RELEASE);  // pairs with HasRoom()

@@ -91,6 +91,11 @@ void UseOwnStacks(const OwnStacks* stacks);
 // Whether the calling thread's calls are delivered no more; returns what was. Context: background.
 bool SetLeftOutOfProbes(bool is_left_out);
 
+// Whether this is a child of fork(2) of the process that was prepared: nothing is delivered there, until
+// DeliverHitsInChild(). Context: any; background.
+bool IsInChildOfProbed();
+void DeliverHitsInChild();
+
 // Prepares what hits need; false where the system forbids that. Idempotent. Context: background.
 bool PrepareProbeHits();
 
