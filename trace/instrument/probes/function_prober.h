@@ -67,8 +67,9 @@ class FunctionProber {
   // nothing more, except handlers that run already. Unknown ids are ignored. Context: background.
   void Disarm(std::span<const ProbeId> ids);
   void DisarmAll();
-  // Notices the ends of calls from modules that were loaded since the last arming, too, and patches their
-  // import tables: to be called after dlopen(). Context: background.
+  // Notices the ends of calls from modules that were loaded since the last arming, too, patches their import
+  // tables, and arms those again that were unloaded in between: to be called after dlopen(). Context:
+  // background.
   void NoteLoadedModules();
   // In a child of fork(2) of the process that used the prober, in which nothing is delivered: takes the
   // parent's probes out of the child's code; from then on the child's own are delivered. False if the parent
