@@ -154,7 +154,7 @@ LAGWATCH_HIDDEN LAGWATCH_UNTRACED uint32_t ChainThunk(ThreadThunks* thunks, uint
 
 // Ends a call for whose thunk IsRecordersAlone() is false. `results`: rax and, 16 bytes on, rdx; null when it
 // was left by an exception. Returns the original return address.
-LAGWATCH_HIDDEN LAGWATCH_UNTRACED uint64_t EndProbedCall(ThreadThunks* thunks, uint32_t thunk, bool was_busy,
+LAGWATCH_HIDDEN LAGWATCH_UNTRACED uint64_t EndProbedCall(ThreadThunks* thunks, uint32_t thunk,
                                                          const uint64_t* results);
 
 }  // namespace lagwatch::trace

@@ -108,24 +108,27 @@ LAGWATCH_UNTRACED bool IsLeft(uint64_t mark, uint64_t stack) {
 LAGWATCH_UNTRACED bool MayEnterBusy(ThreadThunks* thunks, uint64_t stack) {
   if (thunks->handler_mark == 0) return RecoverThunks(thunks);
   if (!IsLeft(thunks->handler_mark, stack)) return false;
-  thunks->handler_mark = 0;
   thunks->free_head = kNoThunk;  // it may have been changing the list
   thunks->has_strays = true;
   return true;
 }
 
+// In this order, so that no jump leaves a busy thread without a mark.
 LAGWATCH_UNTRACED void BeginHandlers(ThreadThunks* thunks, volatile uint64_t* mark) {
   const auto address = reinterpret_cast<uint64_t>(mark);
   *mark = HandlerMark(address);
   FenceHandlers();
   thunks->handler_mark = address;
   FenceHandlers();
+  thunks->is_busy = true;
+  FenceHandlers();
 }
 
 LAGWATCH_UNTRACED void EndHandlers(ThreadThunks* thunks) {
   FenceHandlers();
-  thunks->handler_mark = 0;
+  thunks->is_busy = false;
   FenceHandlers();
+  thunks->handler_mark = 0;
 }
 
 LAGWATCH_UNTRACED bool IsPlainCaller(ThreadThunks* thunks, uint64_t address) {
@@ -273,7 +276,8 @@ const UnwinderCalls* g_unwinder = nullptr;
 
 }  // namespace
 
-uint64_t EndProbedCall(ThreadThunks* thunks, uint32_t thunk, bool was_busy, const uint64_t* results) {
+uint64_t EndProbedCall(ThreadThunks* thunks, uint32_t thunk, const uint64_t* results) {
+  const bool was_busy = thunks->is_busy;
   const uint64_t original = lagwatch_originals[thunk];
   volatile uint64_t mark = 0;
   if (was_busy)
@@ -347,7 +351,6 @@ void lagwatch_on_probe_entry(lagwatch::trace::SavedEntry* saved) {
   if (thunks.is_left_out || IsInChild()) return;
   if (thunks.is_busy && !MayEnterBusy(&thunks, reinterpret_cast<uint64_t>(&saved->mark)))
     return CountMissed();
-  thunks.is_busy = true;
   BeginHandlers(&thunks, &saved->mark);
   thunks.calls_while_busy = 0;
   const uint32_t needs = __atomic_load_n(&site->needs, __ATOMIC_RELAXED);  // a hit more or less
@@ -356,7 +359,6 @@ void lagwatch_on_probe_entry(lagwatch::trace::SavedEntry* saved) {
   if ((needs & kNeedsReturn) != 0 && delivered != 0 && !AwaitReturn(&thunks, *site, delivered, *saved, slot))
     CountUnnoticedReturn();
   EndHandlers(&thunks);
-  thunks.is_busy = false;
 }
 
 // The second phase of an exception, or of a thread's end, passes by a call: it is over.
@@ -376,7 +378,6 @@ int lagwatch_thunk_personality(int version, int actions, uint64_t, void*, void* 
     CountMissed();
     return kContinue;
   }
-  thunks.is_busy = true;
   volatile uint64_t mark = 0;
   BeginHandlers(&thunks, &mark);
   DeliverEnds(thunk, nullptr);
@@ -384,6 +385,5 @@ int lagwatch_thunk_personality(int version, int actions, uint64_t, void*, void* 
   // abandoned.
   for (uint32_t call = thunk; call != kNoThunk; call = g_thunks[call].outer) g_thunks[call].delivered = 0;
   EndHandlers(&thunks);
-  thunks.is_busy = false;
   return kContinue;
 }
