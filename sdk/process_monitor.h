@@ -95,6 +95,8 @@ class ProcessMonitor {
   // Requests a trace of the last seconds: see Monitor::TraceNow().
   bool AskForTrace();
 
+  watchdog::LoopRegistry* registry() { return &registry_; }
+
   // Says where the application is. Any thread; wait-free.
   void SetForeground(bool is_foreground) { registry_.SetForeground(is_foreground); }
 

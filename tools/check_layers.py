@@ -45,7 +45,7 @@ LAYERS = {
     "collector": ["report/config", "report/format", "report/seal", "report/sentry/dsn.h", "trace/export", "trace/format",
                   "trace/model", "policies", "base"],
     "tools": ["sdk", "report", "collector", "trace", "probe", "stack/elf/elf_file.h", "stack/elf/function_symbol.h",
-              "stack/elf/local_symbols.h", "stack/threads/processor_clocks.h",
+              "stack/elf/local_symbols.h", "stack/elf/sdt_notes.h", "stack/threads/processor_clocks.h",
               "policies", "base"],
     "samples": ["sdk/adapters", "sdk/include"],
 }

@@ -60,6 +60,15 @@ void SetCpuTimes(const CpuBaseline& before, const base::Thread& thread, const ba
 
 }  // namespace
 
+namespace {
+
+void NoteHang(const HangNotice& notice, const WatchTools& tools) {
+  LoopObserver* observer = tools.registry == nullptr ? nullptr : tools.registry->observer();
+  if (observer != nullptr) observer->OnHang(notice);
+}
+
+}  // namespace
+
 void HangReporter::ReportCheck(WatchedSpan* span, const WatchedLoop& loop,
                                std::span<const LoopSample* const> samples, int64_t now_ns,
                                const WatchTools& tools) {
@@ -73,6 +82,7 @@ void HangReporter::ReportCheck(WatchedSpan* span, const WatchedLoop& loop,
                  Report(span, loop, samples, expensive, now_ns, nullptr, tools);
   if (outcome == SpanWatch::Outcome::kUnchanged) tools.counters->unchanged_checks.Add();
   if (outcome == SpanWatch::Outcome::kOverLimit) tools.counters->reports_over_hang_limit.Add();
+  if (!was_hanging) NoteHang(Notice(*span, now_ns - watch.begin_ns()), tools);
   HangListener* listener = tools.options->listener;
   if (listener == nullptr) return;
   HangNotice notice = Notice(*span, now_ns - watch.begin_ns());
@@ -89,6 +99,7 @@ void HangReporter::ReportEnded(WatchedSpan* span, const WatchedLoop& loop,
   tools.counters->hangs.Add();
   span->watch.Check(HashOf(expensive), end_ns, *tools.options);
   const bool is_kept = Report(span, loop, samples, expensive, end_ns, verdict, tools);
+  NoteHang(Notice(*span, duration_ns), tools);
   HangListener* listener = tools.options->listener;
   if (listener == nullptr) return;
   HangNotice notice = Notice(*span, duration_ns);

@@ -49,7 +49,11 @@ class ProbeCompiler {
       Result<Signature> declared = names_.types.Resolve(*tree_.signature);
       if (!declared.ok()) return emitter_.Take(declared.status());
       names_.signature = *declared;
-    } else if (source != nullptr && (At(tree_.place.kind) & kInFunctions) != 0) {
+      const bool has_this = std::ranges::any_of(declared->parameters,
+                                                [](const Parameter& each) { return each.name == "this"; });
+      if (has_this && tree_.place.is_java)
+        return emitter_.Fail(tree_.signature->position, "objects of Java cannot be read: leave `this` out");
+    } else if (source != nullptr && (At(tree_.place.kind) & kInFunctions) != 0 && !tree_.place.is_java) {
       names_.signature = source->FindFunction(tree_.place.module, tree_.place.name);
     }
     if (!names_.signature.has_value()) return;

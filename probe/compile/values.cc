@@ -302,8 +302,13 @@ Value ValueCompiler::Name(const Expression& expression, uint8_t to) {
       return RawArgument(expression, *index, to);
     }
   }
+  const bool has_unknown_arguments =
+      has_arguments && !names_.signature.has_value() && names_.place.kind != PlaceKind::kUsdt;
+  const std::string declared = names_.place.name + "(const char* " + name + ")";
   if (const std::string places = PlacesOfValue(name); !places.empty()) {
-    emitter_.Fail(expression.position, "\"" + name + "\" is known only at " + places);
+    emitter_.Fail(expression.position,
+                  "\"" + name + "\" is known only at " + places +
+                      (has_unknown_arguments ? "; if it is a parameter, declare it, as in " + declared : ""));
     return {};
   }
   std::vector<std::string> known = HitValueNames(names_.place.kind);
@@ -316,10 +321,8 @@ Value ValueCompiler::Name(const Expression& expression, uint8_t to) {
   if ((At(names_.place.kind) & kWithReturned) != 0) known.emplace_back("returned");
   std::string message = "unknown value \"" + name + "\"" + NearestNames(name, std::move(known));
   const bool is_near = message.ends_with('?');
-  if (!is_near && has_arguments && !names_.signature.has_value() && names_.place.kind != PlaceKind::kUsdt) {
-    message += "; the parameters are unknown: declare them, as in " + names_.place.name + "(const char* " +
-               name + ")";
-  }
+  if (!is_near && has_unknown_arguments)
+    message += "; the parameters are unknown: declare them, as in " + declared;
   emitter_.Fail(expression.position, message);
   return {};
 }

@@ -107,4 +107,22 @@ HitEnd RunProbe(const VerifiedProbe& probe, const Hit& hit, ProbeState* state) {
   return HitEnd::kFaulted;
 }
 
+bool CountsHitsOnly(const VerifiedProbe& probe, const ProbeState& state) {
+  const auto is_count = [&](const Operation& operation) {
+    if (operation.code == OperationCode::kEnd) return true;
+    if (operation.code != OperationCode::kAggregate) return false;
+    const AggregateTable& table = state.block().aggregates[static_cast<size_t>(operation.number)];
+    return table.kind == AggregateKind::kCount && table.keys == 0;
+  };
+  return std::ranges::all_of(probe.operations(), is_count);
+}
+
+void AddCountedHits(const VerifiedProbe& probe, uint64_t hits, ProbeState* state) {
+  const BlockView& block = state->block();
+  block.threads[0].hits.fetch_add(hits, kRelaxed);
+  const Hit hit;
+  Frame frame(probe, hit, block, hits, hits);
+  RunOperations(frame, [](const Operation&) {});
+}
+
 }  // namespace lagwatch::probe

@@ -25,4 +25,10 @@ enum class HitEnd : uint8_t {
 // own code hit probes.
 HitEnd RunProbe(const VerifiedProbe& probe, const Hit& hit, ProbeState* state);
 
+// Whether all that the probe does is to count its hits without keys: a mechanism may then count by itself,
+// outside of the budget, and add the hits up later. Context: background.
+bool CountsHitsOnly(const VerifiedProbe& probe, const ProbeState& state);
+// Adds so many hits of such a probe. Context: background.
+void AddCountedHits(const VerifiedProbe& probe, uint64_t hits, ProbeState* state);
+
 }  // namespace lagwatch::probe

@@ -20,7 +20,7 @@
 #include "sdk/preload/watch/thread_choice.h"
 #include "sdk/preload/watch/thread_state.h"
 #include "sdk/preload/watch/trace_recording.h"
-#include "sdk/probe/process_probes.h"
+#include "sdk/probe/loop_sites.h"
 #include "sdk/process_monitor.h"
 
 namespace lagwatch::sdk {
@@ -62,12 +62,14 @@ void SetUp(const ProcessConfig& config) {
   AddForkHandlers();
 }
 
+bool AreLoopsWatched() { return !g_wait_switches.is_off.load() && ProcessConfig::Instance().is_wanted(); }
+
 // Of `lagwatch run`, for the program that it has started.
 void BeginProbes(const PreloadConfig& config) {
   if (config.is_probing_forbidden != 0) ForbidProbes();
   if (config.probe_wait_ms == 0 || config.probe_pid != static_cast<uint32_t>(getpid())) return;
   // The command sees that no socket is there.
-  if (OpenProbes(config.probe_directory).why_not.empty())
+  if (OpenProbesHere(config.probe_directory).why_not.empty())
     AwaitFirstProbes(config.probe_wait_ms * base::kNsPerMs);
 }
 
@@ -124,6 +126,13 @@ bool MayRunAttached(const PreloadConfig& config) {
     base::SetConfined(false);
   }
   return !g_wait_switches.is_off.load();
+}
+
+OpenedProbes OpenProbesHere(const std::string& directory) {
+  static const LoopSource kLoops{.are_watched = &AreLoopsWatched,
+                                 .registry = ProcessMonitor::Instance().registry()};
+  LoopSites::Instance().UseLoops(&kLoops);
+  return OpenProbes(directory);
 }
 
 std::string BeginAttached(const PreloadConfig& config) {

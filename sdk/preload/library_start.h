@@ -6,6 +6,7 @@
 #include <string>
 
 #include "sdk/preload/environment/preload_config.h"
+#include "sdk/probe/process_probes.h"
 
 namespace lagwatch::sdk {
 
@@ -16,6 +17,8 @@ bool MayRunAttached(const PreloadConfig& config);
 // Watches this process as `config` says, from a thread of lagwatch's, after the library was loaded into the
 // running process; its hooks are not in place yet. Returns why it cannot; empty when it can.
 std::string BeginAttached(const PreloadConfig& config);
+// OpenProbes(), for scripts that may be at this process's loops.
+OpenedProbes OpenProbesHere(const std::string& directory);
 // Stops the monitor and forgets all loops; the hooks are not in place any more, except for threads that are
 // inside them.
 void EndAttached();

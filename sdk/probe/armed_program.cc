@@ -12,6 +12,7 @@
 #include "base/ticks.h"
 #include "probe/run/interpreter.h"
 #include "probe/verify/verifier.h"
+#include "sdk/probe/loop_sites.h"
 #include "sdk/probe/native_hit.h"
 
 namespace lagwatch::sdk {
@@ -19,6 +20,35 @@ namespace {
 
 // Time that a hit takes besides the program, with the vector registers saved around it.
 constexpr uint32_t kMechanismNs = 150;
+constexpr uint32_t kJavaMechanismNs = 30;
+
+uint32_t MechanismNsOf(const probe::VerifiedProgram& program) {
+  const bool is_java =
+      std::ranges::all_of(program.probes(), [](const auto& each) { return each.place().is_java; });
+  return is_java ? kJavaMechanismNs : kMechanismNs;
+}
+
+// Notes the arguments that the probe asks for; false, and `why`, if one is not there or cannot be read.
+bool UseNoteArguments(std::string_view text, SiteState* state, std::string* why) {
+  state->arguments = ParseNoteArguments(text);
+  for (const probe::Operation& each : state->probe->operations()) {
+    if (each.code != probe::OperationCode::kReadArgument) continue;
+    const auto index = static_cast<size_t>(each.number);
+    if (index >= state->arguments.size()) {
+      *why = "the note has " + std::to_string(state->arguments.size()) + " arguments";
+      return false;
+    }
+    if (state->arguments[index].kind == NoteArgument::Kind::kUnknown) {
+      *why = "its arg" + std::to_string(index) +
+             " is in no general register and no memory: " + std::string(text);
+      return false;
+    }
+    state->used_arguments |= uint32_t{1} << index;
+  }
+  return true;
+}
+
+bool IsAtLoops(const probe::VerifiedProbe& probe) { return (At(probe.place().kind) & probe::kOfLoops) != 0; }
 
 }  // namespace
 
@@ -34,8 +64,8 @@ base::Result<std::unique_ptr<ArmedProgram>> ArmedProgram::Create(ArmQuestion que
   if (armed->memory_ == nullptr) return base::Status(base::StatusCode::kUnavailable, "it has no memory left");
   const probe::ProbeClock clock{
       .ns_per_tick = ticks.ns_per_tick, .base_ticks = ticks.base_ticks, .base_mono_ns = ticks.base_mono_ns};
-  armed->state_ =
-      std::make_unique<probe::ProbeState>(armed->program_, armed->memory_.get(), clock, kMechanismNs);
+  armed->state_ = std::make_unique<probe::ProbeState>(armed->program_, armed->memory_.get(), clock,
+                                                      MechanismNsOf(armed->program_));
   armed->locks_ = std::make_unique<HeldLocks>();
   const int64_t now_ns = base::SystemClock().MonoNs();
   for (const probe::VerifiedProbe& each : armed->program_.probes()) {
@@ -46,12 +76,29 @@ base::Result<std::unique_ptr<ArmedProgram>> ArmedProgram::Create(ArmQuestion que
 }
 
 bool ArmedProgram::NeedsStacks() const {
-  return std::ranges::any_of(program_.probes(),
-                             [](const auto& each) { return (each.needs() & probe::kNeedsStack) != 0; });
+  return std::ranges::any_of(program_.probes(), [](const auto& each) {
+    const uint32_t of_stacks = each.place().kind == probe::PlaceKind::kUsdt
+                                   ? probe::kNeedsStack | probe::kNeedsCaller
+                                   : probe::kNeedsStack;
+    return (each.needs() & of_stacks) != 0;
+  });
 }
 
-SiteState* ArmedProgram::StateFor(const ProbeSiteAt& site, const trace::ProbeHandlers** handlers,
-                                  SiteResult* result) {
+bool ArmedProgram::NeedsLoops() const { return std::ranges::any_of(program_.probes(), IsAtLoops); }
+
+SiteState* ArmedProgram::NewState(const probe::VerifiedProbe& probe) {
+  SiteState& state = sites_.emplace_back();
+  state.probe = &probe;
+  state.state = state_.get();
+  state.is_active = &is_active_;
+  state.uses = &uses_;
+  state.locks = locks_.get();
+  state.ns_per_tick = ticks_.ns_per_tick;
+  return &state;
+}
+
+SiteState* ArmedProgram::StateFor(const ProbeSiteAt& site, LoadedFiles* files,
+                                  const trace::ProbeHandlers** handlers, SiteResult* result) {
   if (site.probe >= program_.probes().size()) {
     result->text = "the script has no such probe";
     return nullptr;
@@ -63,15 +110,21 @@ SiteState* ArmedProgram::StateFor(const ProbeSiteAt& site, const trace::ProbeHan
   }
   if (handlers != nullptr) *handlers = HandlersFor(site.role, of, &result->text);
   if (handlers != nullptr && *handlers == nullptr) return nullptr;
-  SiteState& state = sites_.emplace_back();
-  state.probe = &of;
-  state.state = state_.get();
-  state.is_active = &is_active_;
-  state.locks = locks_.get();
-  state.ns_per_tick = ticks_.ns_per_tick;
-  state.operation = site.detail;
-  if (site.role == SiteRole::kThrow) state.thrown_types = of.place().name;
-  return &state;
+  SiteState* state = NewState(of);
+  state->operation = site.detail;
+  if (site.role == SiteRole::kThrow) state->names = of.place().name;
+  const bool is_known =
+      site.role != SiteRole::kNote || UseNoteArguments(files->NoteOf(site).arguments, state, &result->text);
+  return is_known ? state : nullptr;
+}
+
+void ArmedProgram::ArmLoops() {
+  for (const probe::VerifiedProbe& each : program_.probes()) {
+    if (!IsAtLoops(each)) continue;
+    SiteState* state = NewState(each);
+    state->names = each.place().name;
+    if (LoopSites::Instance().Add(state)) loop_sites_.push_back(state);
+  }
 }
 
 std::vector<SiteResult> ArmedProgram::Arm(trace::FunctionProber* prober, JavaProber* java) {
@@ -87,6 +140,7 @@ std::vector<SiteResult> ArmedProgram::Arm(trace::FunctionProber* prober, JavaPro
   ArmSites(prober, {order.begin(), rest.begin()}, &files, &results);
   ArmSites(prober, {rest.begin(), rest.end()}, &files, &results);
   ArmJavaSites(java, &results);
+  ArmLoops();
   return results;
 }
 
@@ -99,8 +153,9 @@ void ArmedProgram::ArmSites(trace::FunctionProber* prober, const std::vector<siz
     trace::ProbeRequest request;
     request.function = files->AddressOf(site, &(*results)[i].text);
     if (request.function == 0) continue;
-    request.user_data = StateFor(site, &request.handlers, &(*results)[i]);
+    request.user_data = StateFor(site, files, &request.handlers, &(*results)[i]);
     if (request.user_data == nullptr) continue;
+    request.is_note = site.role == SiteRole::kNote;
     if (program_.probes()[site.probe].place().kind == probe::PlaceKind::kCall) {
       request.import = site.symbol;
       trace::ProbeRequest own = request;
@@ -122,6 +177,9 @@ void ArmedProgram::ArmSites(trace::FunctionProber* prober, const std::vector<siz
     result.is_armed = armed[i].id != 0;
     result.text =
         result.is_armed ? trace::ProbeTierText(armed[i].tier) : trace::ProbeReasonText(armed[i].reason);
+    const ProbeSiteAt& site = question_.sites[places[i]];
+    if (!result.is_armed || site.role != SiteRole::kNote) continue;
+    if (const auto semaphore = files->NoteOf(site).semaphore) semaphores_.Raise(*semaphore);
   }
 }
 
@@ -137,9 +195,10 @@ void ArmedProgram::ArmJavaSites(JavaProber* java, std::vector<SiteResult>* resul
           "minute later";
       continue;
     }
-    const SiteState* state = StateFor(site, nullptr, &result);
+    const SiteState* state = StateFor(site, nullptr, nullptr, &result);
     if (state == nullptr) continue;
     java_sites_.push_back(state);
+    was_in_java_ = true;
     places.push_back(i);
   }
   if (places.empty()) return;
@@ -152,6 +211,9 @@ void ArmedProgram::ArmJavaSites(JavaProber* java, std::vector<SiteResult>* resul
 
 void ArmedProgram::TakeProbesAway(trace::FunctionProber* prober, JavaProber* java) {
   is_active_.store(false);
+  for (const SiteState* site : loop_sites_) LoopSites::Instance().Remove(site);
+  loop_sites_.clear();
+  semaphores_.LowerAll();
   prober->Disarm(ids_);
   ids_.clear();
   if (!java_sites_.empty()) java->Disarm(java_sites_);

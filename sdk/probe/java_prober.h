@@ -23,7 +23,9 @@ class JavaProber {
   virtual void Disarm(std::span<const SiteState* const> sites) = 0;
   // Whether every method that ever had a probe, and has none now, has its first bytecode.
   virtual bool CodeIsOriginal() = 0;
-  // What the program feels when the first probes come, besides their cost; empty: nothing. Any thread.
+  // Adds hits that were counted in the methods themselves to their programs' states.
+  virtual void CollectCounts() = 0;
+  // A sentence about a cost that the first probes have for the program besides their own; empty: none.
   virtual std::string Caution() const = 0;
 };
 

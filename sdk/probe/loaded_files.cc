@@ -8,7 +8,6 @@
 
 #include "base/process/loader_walk.h"
 #include "sdk/probe/armed_program.h"
-#include "stack/elf/build_id_note.h"
 #include "stack/elf/elf_file.h"
 #include "stack/elf/function_symbol.h"
 
@@ -19,20 +18,6 @@ std::string OwnProgramPath() {
   char path[4096];
   const ssize_t size = readlink("/proc/self/exe", path, sizeof path);
   return size > 0 ? std::string(path, static_cast<size_t>(size)) : std::string();
-}
-
-// Of a loaded module, whose headers and notes are mapped.
-std::string BuildIdOf(const dl_phdr_info& info) {
-  const auto read = [](uint64_t place, void* to, size_t size) {
-    std::memcpy(to, reinterpret_cast<const void*>(place), size);
-    return true;
-  };
-  for (const auto* header = info.dlpi_phdr; header != info.dlpi_phdr + info.dlpi_phnum; ++header) {
-    if (header->p_type != PT_NOTE) continue;
-    const auto note = stack::FindBuildIdNote(info.dlpi_addr + header->p_vaddr, header->p_memsz, read);
-    if (note) return {reinterpret_cast<const char*>(note->place), note->size_bytes};
-  }
-  return {};
 }
 
 struct RoleRow {
@@ -100,7 +85,7 @@ LoadedFiles::LoadedFiles() {
   const auto add = [](dl_phdr_info* info, size_t, void* context) {
     auto* files = static_cast<std::vector<File>*>(context);
     File file{.path = info->dlpi_name == nullptr ? "" : info->dlpi_name,
-              .build_id = BuildIdOf(*info),
+              .build_id = LoadedBuildId(*info),
               .bias = info->dlpi_addr,
               .code = {}};
     for (const auto* header = info->dlpi_phdr; header != info->dlpi_phdr + info->dlpi_phnum; ++header) {
@@ -116,7 +101,19 @@ LoadedFiles::LoadedFiles() {
   if (files_.front().path.empty()) files_.front().path = OwnProgramPath();
 }
 
+const stack::SdtNote* LoadedFiles::FindNote(File* file, const ProbeSiteAt& site) {
+  if (!file->notes) {
+    const auto opened = stack::ElfFile::OpenBuild(file->path, file->build_id);
+    file->notes = opened ? stack::ReadSdtNotes(*opened) : std::vector<stack::SdtNote>();
+  }
+  const auto note = std::ranges::find_if(*file->notes, [&](const stack::SdtNote& each) {
+    return each.address == site.offset && each.WholeName() == site.symbol;
+  });
+  return note == file->notes->end() ? nullptr : &*note;
+}
+
 bool LoadedFiles::HasRole(File* file, const ProbeSiteAt& site) {
+  if (site.role == SiteRole::kNote) return FindNote(file, site) != nullptr;
   const std::string_view file_name = std::string_view(file->path).substr(file->path.rfind('/') + 1);
   if (!file->role_functions) file->role_functions = RoleFunctionsOf(file->path, file->build_id);
   return std::ranges::any_of(kRoles, [&](const RoleRow& row) {
@@ -126,13 +123,29 @@ bool LoadedFiles::HasRole(File* file, const ProbeSiteAt& site) {
   });
 }
 
-uint64_t LoadedFiles::AddressOf(const ProbeSiteAt& site, std::string* why) {
+LoadedFiles::File* LoadedFiles::FindFile(const ProbeSiteAt& site) {
   const auto is_it = [&](const File& file) {
     return site.build_id.empty() ? file.build_id.empty() && file.path == site.module
                                  : file.build_id == site.build_id;
   };
   const auto file = std::ranges::find_if(files_, is_it);
-  if (file == files_.end()) {
+  return file == files_.end() ? nullptr : &*file;
+}
+
+LoadedFiles::Note LoadedFiles::NoteOf(const ProbeSiteAt& site) {
+  File* file = FindFile(site);
+  const stack::SdtNote* found = file == nullptr ? nullptr : FindNote(file, site);
+  if (found == nullptr) return {};
+  Note note{.arguments = found->arguments, .semaphore = {}};
+  if (found->semaphore != 0)
+    note.semaphore = NoteSemaphores::Place{
+        .load_bias = file->bias, .build_id = file->build_id, .offset = found->semaphore};
+  return note;
+}
+
+uint64_t LoadedFiles::AddressOf(const ProbeSiteAt& site, std::string* why) {
+  File* file = FindFile(site);
+  if (file == nullptr) {
     *why = "its file is not loaded, or another version of it is";
     return 0;
   }
@@ -146,7 +159,7 @@ uint64_t LoadedFiles::AddressOf(const ProbeSiteAt& site, std::string* why) {
     address = LoadersFunction(file->is_program ? "" : file->path, site.symbol);
     is_code = is_code_at(address);
   }
-  const bool has_role = is_code && (site.role == SiteRole::kFunction || HasRole(&*file, site));
+  const bool has_role = is_code && (site.role == SiteRole::kFunction || HasRole(file, site));
   if (has_role) return address;
   *why = is_code ? "it is no function of this place" : "there is no code of its file";
   return 0;

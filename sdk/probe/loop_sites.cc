@@ -28,9 +28,9 @@ template <typename Sites, typename Run>
 void ForEach(const Sites& sites, const char* loop_name, Run run) {
   for (const auto& each : sites) {
     const SiteState* site = each.load(std::memory_order_acquire);  // pairs with Add
-    const bool is_hit = site != nullptr && site->is_active->load(std::memory_order_relaxed) &&
-                        (site->names.empty() || trace::MatchesGlob(site->names, loop_name));
-    if (is_hit) run(*site);
+    if (site == nullptr) continue;
+    const ActiveSite active(site);
+    if (active && (active->names.empty() || trace::MatchesGlob(active->names, loop_name))) run(*active);
   }
 }
 

@@ -3,8 +3,10 @@
 
 #include <link.h>
 
+#include <cstring>
+
 #include "base/process/loader_walk.h"
-#include "sdk/probe/armed_program.h"
+#include "stack/elf/build_id_note.h"
 
 namespace lagwatch::sdk {
 namespace {
@@ -44,6 +46,19 @@ int ChangeIn(dl_phdr_info* info, size_t, void* context) {
 }
 
 }  // namespace
+
+std::string LoadedBuildId(const dl_phdr_info& info) {
+  const auto read = [](uint64_t place, void* to, size_t size) {
+    std::memcpy(to, reinterpret_cast<const void*>(place), size);
+    return true;
+  };
+  for (const auto* header = info.dlpi_phdr; header != info.dlpi_phdr + info.dlpi_phnum; ++header) {
+    if (header->p_type != PT_NOTE) continue;
+    const auto note = stack::FindBuildIdNote(info.dlpi_addr + header->p_vaddr, header->p_memsz, read);
+    if (note) return {reinterpret_cast<const char*>(note->place), note->size_bytes};
+  }
+  return {};
+}
 
 void NoteSemaphores::Raise(const Place& place) {
   Change change{place, 1};

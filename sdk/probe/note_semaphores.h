@@ -7,7 +7,12 @@
 #include <string>
 #include <vector>
 
+struct dl_phdr_info;  // of link.h
+
 namespace lagwatch::sdk {
+
+// Of a module that cannot be unloaded meanwhile, raw; empty if it has none. Context: background.
+std::string LoadedBuildId(const dl_phdr_info& info);
 
 // Context: background, one thread.
 class NoteSemaphores {

@@ -62,8 +62,9 @@ enum class SiteRole : uint8_t {
   kTransfer,      // (fd, …): returns the bytes
   kExit,
   kJavaMethod,  // those that the place in the program means, which the JVM's agent finds
+  kNote,        // no function, but a note of <sys/sdt.h>: the symbol is PROVIDER:NAME
 };
-inline constexpr uint8_t kLastSiteRole = static_cast<uint8_t>(SiteRole::kJavaMethod);
+inline constexpr uint8_t kLastSiteRole = static_cast<uint8_t>(SiteRole::kNote);
 
 // A function that a probe is on: by its place in a file that the process has loaded.
 struct ProbeSiteAt {
@@ -160,8 +161,7 @@ struct ListedProgram {
 
 struct ListAnswer {
   std::vector<ListedProgram> programs;
-  std::string
-      caution;  // what the program feels when the next probe on a method of Java comes; empty: nothing
+  std::string caution;  // JavaProber::Caution()
 
   template <typename Fields>
   void Visit(Fields& fields) {

@@ -11,6 +11,7 @@
 
 #include "base/clock.h"
 #include "base/process/run_guarded.h"
+#include "sdk/probe/loop_sites.h"
 #include "trace/hooks/frame_pointer_walk.h"
 
 namespace lagwatch::sdk {
@@ -57,6 +58,12 @@ void ProbeService::Flush() {
   if (getpid() != pid_) return;
   if (has_armed_.load() && !is_flush_wanted_.exchange(true)) flushed_.SleepUntil(NowNs() + kFlushNs);
   unlink(socket_.path.c_str());
+}
+
+void ProbeService::EndForConfinement() {
+  if (getpid() != pid_ || is_confining_.exchange(true)) return;
+  is_forbidden_.store(true);
+  static_cast<void>(TryJoin());  // the filter may let it go on
 }
 
 bool ProbeService::AwaitArmed(int64_t timeout_ns) {
@@ -109,6 +116,7 @@ void ProbeService::Serve() {
     NoteLoadedModules(NowNs());
     if (is_flush_wanted_.load()) SendLast();
     RemoveOrphans(NowNs());
+    FreeRetired();
   }
 }
 
@@ -272,14 +280,18 @@ std::string ProbeService::Arm(Console* console, std::string_view body) {
   if (!created.ok()) return Refusal(created.status().message());
   std::unique_ptr<ArmedProgram> armed = std::move(created).value();
   if (armed->NeedsStacks() && !PrepareStackCaptures()) return Refusal("its stacks cannot be walked");
+  if (armed->NeedsLoops() && !LoopSites::Instance().AreLoopsWatched())
+    return Refusal(
+        "its loops are not watched: `lagwatch attach PID` does that, or `lagwatch run` from its start");
   WriteAuditLine("user " + std::to_string(console->user) + ", process " + std::to_string(console->pid) +
                  ", arms a probe in this process: " + title);
+  guard_.Arm(prober_);
   const trace::ProbeStats before = trace::FunctionProbeStats();
   ArmAnswer answer{.id = next_id_++, .ticks = armed->ticks(), .sites = armed->Arm(prober_, options_.java)};
   const bool is_useless = !answer.sites.empty() && armed->armed_sites() == 0;
   if (is_useless) {
-    armed->Disarm(prober_, options_.java);
-    static_cast<void>(armed.release());  // see ArmedProgram
+    Retire(std::move(armed));
+    DisarmGuardIfUnused();
     answer.id = 0;
     return EncodeProbeMessage(ProbeMessageKind::kArmed, std::move(answer));
   }
@@ -300,13 +312,33 @@ void ProbeService::Remove(uint32_t id) {
   const auto found =
       std::ranges::find_if(programs_, [id](const Program& each) { return each.armed->id() == id; });
   if (found == programs_.end()) return;
-  found->armed->Disarm(prober_, options_.java);
-  static_cast<void>(found->armed.release());  // see ArmedProgram
+  Retire(std::move(found->armed));
   programs_.erase(found);
+  DisarmGuardIfUnused();
+}
+
+void ProbeService::Retire(std::unique_ptr<ArmedProgram> program) {
+  program->Disarm(prober_, options_.java);
+  retired_.push_back({.program = std::move(program), .disarm = prober_->last_disarm()});
+}
+
+void ProbeService::DisarmGuardIfUnused() {
+  if (programs_.empty()) guard_.Disarm(prober_);
+}
+
+void ProbeService::FreeRetired() {
+  if (retired_.empty()) return;
+  const uint64_t forgotten = prober_->FindLastForgotten();
+  std::erase_if(retired_, [forgotten](const Retired& each) {
+    return each.disarm <= forgotten && !each.program->IsInUse();
+  });
 }
 
 void ProbeService::RemoveAll() {
   while (!programs_.empty()) Remove(programs_.front().armed->id());
+  FreeRetired();
+  for (Retired& each : retired_) static_cast<void>(each.program.release());  // a thread may be there
+  retired_.clear();
 }
 
 std::string ProbeService::Disarm(std::string_view body) {
@@ -324,7 +356,12 @@ uint32_t ProbeService::ConsolesOf(uint32_t id) const {
       std::ranges::count_if(consoles_, [id](const auto& each) { return each->programs.contains(id); }));
 }
 
+void ProbeService::CollectCounts() {
+  if (options_.java != nullptr) options_.java->CollectCounts();
+}
+
 std::string ProbeService::List() {
+  CollectCounts();
   ListAnswer answer{.programs = {}, .caution = options_.java == nullptr ? "" : options_.java->Caution()};
   for (Program& program : programs_) {
     const probe::ProbeStats stats = program.armed->state().Stats();
@@ -390,6 +427,7 @@ std::string ProbeService::Read(std::string_view body) {
   const auto question = DecodeProbeBody<ReadQuestion>(body);
   Program* program = question ? Find(question->id) : nullptr;
   if (program == nullptr) return Refusal("no such script is armed");
+  CollectCounts();
   return EncodeProbeMessage(ProbeMessageKind::kData, DataOf(*program, question->wants_snapshot));
 }
 
@@ -415,20 +453,24 @@ std::string ProbeService::Examine(std::string_view body) {
   LoadedFiles files;
   ExamineAnswer answer;
   answer.sites.resize(question->sites.size());
-  std::vector<uint64_t> functions;
-  std::vector<size_t> places;
-  for (size_t i = 0; i < answer.sites.size(); ++i) {
-    const uint64_t address = files.AddressOf(question->sites[i], &answer.sites[i].text);
-    if (address == 0) continue;
-    functions.push_back(address);
-    places.push_back(i);
-  }
-  const auto results = prober_->Examine(functions, question->wants_return);
-  for (size_t i = 0; i < results.size(); ++i) {
-    SiteResult& result = answer.sites[places[i]];
-    result.is_armed = results[i].reason == trace::ProbeReason::kNone;
-    result.text =
-        result.is_armed ? trace::ProbeTierText(results[i].tier) : trace::ProbeReasonText(results[i].reason);
+  for (const bool are_notes : {false, true}) {
+    std::vector<uint64_t> addresses;
+    std::vector<size_t> places;
+    for (size_t i = 0; i < answer.sites.size(); ++i) {
+      if ((question->sites[i].role == SiteRole::kNote) != are_notes) continue;
+      const uint64_t address = files.AddressOf(question->sites[i], &answer.sites[i].text);
+      if (address == 0) continue;
+      addresses.push_back(address);
+      places.push_back(i);
+    }
+    const auto results =
+        are_notes ? prober_->ExamineNotes(addresses) : prober_->Examine(addresses, question->wants_return);
+    for (size_t i = 0; i < results.size(); ++i) {
+      SiteResult& result = answer.sites[places[i]];
+      result.is_armed = results[i].reason == trace::ProbeReason::kNone;
+      result.text =
+          result.is_armed ? trace::ProbeTierText(results[i].tier) : trace::ProbeReasonText(results[i].reason);
+    }
   }
   return EncodeProbeMessage(ProbeMessageKind::kExamined, std::move(answer));
 }
@@ -454,7 +496,7 @@ void ProbeService::RemoveOrphans(int64_t now_ns) {
 // Hits cost time also when nothing runs. The program stays, for consoles that ask later.
 void ProbeService::TakeAwayWhatIsOff() {
   for (Program& program : programs_) {
-    if (program.armed->armed_sites() == 0 || !program.armed->is_off()) continue;
+    if (!program.armed->has_probes() || !program.armed->is_off()) continue;
     WriteAuditLine("takes the probes of script " + std::to_string(program.armed->id()) +
                    " away, which has turned itself off");
     program.armed->TakeProbesAway(prober_, options_.java);
@@ -473,6 +515,7 @@ void ProbeService::NoteLoadedModules(int64_t now_ns) {
 }
 
 void ProbeService::SendLast() {
+  CollectCounts();
   for (const auto& console : consoles_) {
     for (const uint32_t id : console->programs) {
       Program* program = Find(id);

@@ -20,6 +20,7 @@
 #include "sdk/probe/armed_program.h"
 #include "sdk/probe/probe_messages.h"
 #include "sdk/probe/probe_socket.h"
+#include "sdk/probe/process_guard.h"
 #include "trace/instrument/probes/function_prober.h"
 
 namespace lagwatch::sdk {
@@ -59,6 +60,9 @@ class ProbeService {
   // Sends consoles all that was counted, because the process ends, and removes the socket; waits for a
   // moment. Any thread. Context: background.
   void Flush();
+  // The process is about to confine itself: as Forbid(), and waits until the thread has ended, but not for
+  // ever. Any thread. Context: background.
+  void EndForConfinement();
   // Waits until a console has armed something, or was there and has gone. False after `timeout_ns`. Any
   // thread. Context: background.
   bool AwaitArmed(int64_t timeout_ns);
@@ -80,6 +84,11 @@ class ProbeService {
     int64_t since_ns = 0;
     int64_t orphan_since_ns = 0;  // 0: a console is there
     trace::ProbeStats before{};   // at its arming
+  };
+  // A thread may still be in it, or on its way there.
+  struct Retired {
+    std::unique_ptr<ArmedProgram> program;
+    uint64_t disarm = 0;  // FunctionProber::last_disarm() behind it
   };
 
   static void Run(void* self);
@@ -105,7 +114,11 @@ class ProbeService {
   Program* Find(uint32_t id);
   ReadAnswer DataOf(const Program& program, bool wants_snapshot);
   void Remove(uint32_t id);
+  void Retire(std::unique_ptr<ArmedProgram> program);
+  void FreeRetired();
+  void DisarmGuardIfUnused();
   void RemoveAll();
+  void CollectCounts();
   void RemoveOrphans(int64_t now_ns);
   void TakeAwayWhatIsOff();
   void NoteLoadedModules(int64_t now_ns);
@@ -127,6 +140,7 @@ class ProbeService {
   bool has_ended_ = false;  // guarded by end_mutex_
   std::atomic<int64_t> wanted_ns_{0};
   std::atomic<bool> is_forbidden_{false};
+  std::atomic<bool> is_confining_{false};
   std::atomic<bool> is_flush_wanted_{false};
   base::Sleeper flushed_;
   std::atomic<bool> has_armed_{false};  // or a console has come and gone
@@ -135,6 +149,8 @@ class ProbeService {
   // Of the thread.
   std::vector<std::unique_ptr<Console>> consoles_;
   std::vector<Program> programs_;
+  std::vector<Retired> retired_;
+  ProcessGuard guard_;
   uint32_t next_id_ = 1;
   int64_t accept_after_ns_ = 0;
   base::LoaderCounts loader_counts_;

@@ -26,6 +26,7 @@ pid_t g_prober_pid = 0;
 
 OpenedProbes OpenProbes(const std::string& directory, JavaProber* java) {
   if (g_is_forbidden.load() || HasForbiddenMark()) return {.why_not = kForbidden, .socket_path = {}};
+  ForgetConfinement();  // it did not come, or the caller has the same filters
   ProbeService* service = g_service.load();
   if (service != nullptr && service->pid() == getpid()) {
     if (service->Prolong()) return {.why_not = {}, .socket_path = service->socket_path()};
@@ -35,6 +36,7 @@ OpenedProbes OpenProbes(const std::string& directory, JavaProber* java) {
   if (g_prober == nullptr) {
     g_prober = new trace::FunctionProber;
     g_before_exit.store(&FlushProbes);
+    g_before_confinement.store(&EndProbesForConfinement);
   } else if (g_prober_pid != getpid() && !g_prober->BeginAnewInChild()) {
     return {.why_not =
                 "it was forked while its parent's probes came or went, and cannot take them out of its code",
@@ -61,6 +63,14 @@ void ForbidProbes() {
   MakeForbiddenMark();  // for another of lagwatch's libraries; this one knows
   ProbeService* service = g_service.load();
   if (service != nullptr && service->pid() == getpid()) service->Forbid();
+}
+
+void EndProbesForConfinement() {
+  ProbeService* service = g_service.load();
+  if (service == nullptr || service->pid() != getpid()) return;
+  service->EndForConfinement();
+  // Leaked: another thread may be waiting there, too. No call is left for the process's end.
+  g_service.compare_exchange_strong(service, nullptr);
 }
 
 void FlushProbes() {

@@ -22,6 +22,9 @@ OpenedProbes OpenProbes(const std::string& directory, JavaProber* java = nullptr
 void AwaitFirstProbes(int64_t timeout_ns);
 // Takes all probes away, and refuses others in this process and in children that it forks.
 void ForbidProbes();
+// Takes all probes away, and ends the service, because the process is about to confine itself: a filter of
+// seccomp may not know the system calls of a hit, or of the service. Later consoles are served again.
+void EndProbesForConfinement();
 // Sends consoles what was counted, because the process ends.
 void FlushProbes();
 

@@ -14,7 +14,7 @@
 #include "probe/run/interpreter.h"
 #include "sdk/probe/native_hit.h"
 #include "sdk/probe/thrown_type.h"
-#include "trace/instrument/function_filter.h"
+#include "trace/instrument/rules/function_names.h"
 
 namespace lagwatch::sdk {
 
@@ -32,16 +32,6 @@ constexpr size_t kFloatArguments = 8;
 
 // Initial-exec: no call and no allocation at the first access.
 constinit thread_local uint32_t t_tid __attribute__((tls_model("initial-exec"))) = 0;
-
-uint32_t OwnTid() {
-  if (t_tid == 0) t_tid = static_cast<uint32_t>(syscall(SYS_gettid));
-  return t_tid;
-}
-
-const SiteState* ActiveSite(void* user_data) {
-  const auto* site = static_cast<const SiteState*>(user_data);
-  return site->is_active->load(std::memory_order_relaxed) ? site : nullptr;  // one hit more or less
-}
 
 // The frame pointer of the function that calls the probed one. The frames between are ours: each saves the
 // outer one's where its own leads to, or has left the register alone.
@@ -87,20 +77,14 @@ NativeHit HitOf(const ProbeReturn& returned, PlaceKind kind) {
   return hit;
 }
 
-void Run(const SiteState& site, const NativeHit& hit) {
-  const int saved_errno = errno;
-  probe::RunProbe(*site.probe, hit, site.state);
-  errno = saved_errno;
-}
-
 uint64_t ToNs(const SiteState& site, uint64_t ticks) {
   return static_cast<uint64_t>(static_cast<double>(ticks) * site.ns_per_tick);
 }
 
 template <bool kHasVectors>
 void OnEntry(const ProbeEntry& entry, void* user_data) {
-  const SiteState* site = ActiveSite(user_data);
-  if (site == nullptr) return;
+  const ActiveSite site(user_data);
+  if (!site) return;
   NativeHit hit = HitOf(entry, PlaceKind::kEntry);
   double floats[kFloatArguments];
   if (kHasVectors && entry.vector_args != nullptr) {
@@ -111,20 +95,63 @@ void OnEntry(const ProbeEntry& entry, void* user_data) {
     const auto stack = reinterpret_cast<uint64_t>(entry.stack);
     hit.from = {entry.return_address, stack + sizeof(uint64_t), CallersFramePointer(stack)};
   }
-  Run(*site, hit);
+  RunHit(*site, hit);
 }
 
 template <bool kTakesReturns, bool kTakesErrors>
 void OnReturn(const ProbeReturn& returned, void* user_data) {
-  const SiteState* site = ActiveSite(user_data);
-  if (site == nullptr || !(returned.left_by_exception ? kTakesErrors : kTakesReturns)) return;
-  Run(*site, HitOf(returned, returned.left_by_exception ? PlaceKind::kError : PlaceKind::kReturn));
+  const ActiveSite site(user_data);
+  if (!site || !(returned.left_by_exception ? kTakesErrors : kTakesReturns)) return;
+  RunHit(*site, HitOf(returned, returned.left_by_exception ? PlaceKind::kError : PlaceKind::kReturn));
+}
+
+// An argument that cannot be read ends the hit as soon as the program asks for any.
+bool ReadNoteArguments(const SiteState& site, const NativeHit& hit, const uint64_t registers[16],
+                       uint64_t values[kMaxNoteArguments]) {
+  for (uint32_t rest = site.used_arguments; rest != 0; rest &= rest - 1) {
+    const auto i = static_cast<size_t>(__builtin_ctz(rest));
+    const NoteArgument& argument = site.arguments[i];
+    uint64_t bits = static_cast<uint64_t>(argument.number);
+    if (argument.kind == NoteArgument::Kind::kRegister) bits = registers[argument.base] >> argument.shift;
+    if (argument.kind == NoteArgument::Kind::kMemory) {
+      bits = 0;
+      if (hit.services->read(hit, argument.AddressWith(registers), &bits, argument.size) != argument.size)
+        return false;
+    }
+    values[i] = argument.Widen(bits);
+  }
+  return true;
+}
+
+void OnNote(const ProbeEntry& entry, void* user_data) {
+  const ActiveSite site(user_data);
+  if (!site) return;
+  constexpr size_t kRbx = 3;
+  constexpr size_t kRbp = 6;
+  constexpr size_t kRsp = 7;
+  const int saved_errno = errno;
+  NativeHit hit;
+  hit.services = &ProbeHitServices();
+  hit.function = entry.function;
+  hit.tid = OwnTid();
+  hit.kind = PlaceKind::kUsdt;
+  uint64_t values[kMaxNoteArguments] = {};
+  if (ReadNoteArguments(*site, hit, entry.registers, values)) hit.int_arguments = values;
+  // The instruction has one byte at least: the place behind it is in the same function.
+  hit.from = {entry.function + 1, entry.registers[kRsp], entry.registers[kRbp], entry.registers[kRbx]};
+  if ((site->probe->needs() & probe::kNeedsCaller) != 0) {
+    uint64_t frames[2] = {};
+    hit.services->capture_stack(hit, frames, 2);
+    hit.caller = frames[1];
+  }
+  RunHit(*site, hit);
+  errno = saved_errno;
 }
 
 // __cxa_throw(object, type, destructor).
 void OnThrow(const ProbeEntry& entry, void* user_data) {
-  const SiteState* site = ActiveSite(user_data);
-  if (site == nullptr) return;
+  const ActiveSite site(user_data);
+  if (!site) return;
   const int saved_errno = errno;
   char mangled[probe::kMaxTextBytes];
   char name[probe::kMaxTextBytes];
@@ -136,7 +163,7 @@ void OnThrow(const ProbeEntry& entry, void* user_data) {
   mangled[size] = '\0';
   ReadableTypeName(mangled, name, sizeof name);
   errno = saved_errno;
-  if (!site->thrown_types.empty() && !trace::MatchesGlob(site->thrown_types, name)) return;
+  if (!site->names.empty() && !trace::MatchesGlob(site->names, name)) return;
   probe::HitDetails details;
   details.thrown_type = name;
   details.thrown_object = entry.int_args[0];
@@ -144,13 +171,13 @@ void OnThrow(const ProbeEntry& entry, void* user_data) {
   hit.details = &details;
   const auto stack = reinterpret_cast<uint64_t>(entry.stack);
   hit.from = {entry.return_address, stack + sizeof(uint64_t), CallersFramePointer(stack)};
-  Run(*site, hit);
+  RunHit(*site, hit);
 }
 
 template <SiteRole kRole>
 void OnAllocated(const ProbeReturn& returned, void* user_data) {
-  const SiteState* site = ActiveSite(user_data);
-  if (site == nullptr || returned.left_by_exception) return;
+  const ActiveSite site(user_data);
+  if (!site || returned.left_by_exception) return;
   const uint64_t* args = returned.int_args;
   probe::HitDetails details;
   details.address = returned.result[0];
@@ -169,7 +196,7 @@ void OnAllocated(const ProbeReturn& returned, void* user_data) {
   if (details.address == 0) return;
   NativeHit hit = HitOf(returned, PlaceKind::kAlloc);
   hit.details = &details;
-  Run(*site, hit);
+  RunHit(*site, hit);
 }
 
 // Of a mutex; locks for writers have 0 at that place.
@@ -184,8 +211,8 @@ bool IsRecursive([[maybe_unused]] uint64_t lock) {
 }
 
 void OnLocked(const ProbeReturn& returned, void* user_data) {
-  const SiteState* site = ActiveSite(user_data);
-  if (site == nullptr || returned.left_by_exception || static_cast<int32_t>(returned.result[0]) != 0) return;
+  const ActiveSite site(user_data);
+  if (!site || returned.left_by_exception || static_cast<int32_t>(returned.result[0]) != 0) return;
   const uint64_t lock = returned.int_args[0];
   site->locks->Take(
       lock, OwnTid(), IsRecursive(lock),
@@ -204,27 +231,27 @@ void RunUnlocked(const SiteState& site, const ProbeEntry& entry, uint64_t lock) 
   hit.details = &details;
   const auto stack = reinterpret_cast<uint64_t>(entry.stack);
   hit.from = {entry.return_address, stack + sizeof(uint64_t), CallersFramePointer(stack)};
-  Run(site, hit);
+  RunHit(site, hit);
 }
 
 void OnUnlock(const ProbeEntry& entry, void* user_data) {
-  if (const SiteState* site = ActiveSite(user_data)) RunUnlocked(*site, entry, entry.int_args[0]);
+  if (const ActiveSite site(user_data); site) RunUnlocked(*site, entry, entry.int_args[0]);
 }
 
 // pthread_cond_wait(condition, lock) lets the lock go and takes it again.
 void OnWaitBegin(const ProbeEntry& entry, void* user_data) {
-  if (const SiteState* site = ActiveSite(user_data)) RunUnlocked(*site, entry, entry.int_args[1]);
+  if (const ActiveSite site(user_data); site) RunUnlocked(*site, entry, entry.int_args[1]);
 }
 void OnWaitEnd(const ProbeReturn& returned, void* user_data) {
-  const SiteState* site = ActiveSite(user_data);
-  if (site != nullptr && !returned.left_by_exception)
+  const ActiveSite site(user_data);
+  if (site && !returned.left_by_exception)
     site->locks->Take(returned.int_args[1], OwnTid(), IsRecursive(returned.int_args[1]),
                       {.since_ticks = returned.left_ticks, .waited_ticks = 0});
 }
 
 void OnTransferred(const ProbeReturn& returned, void* user_data) {
-  const SiteState* site = ActiveSite(user_data);
-  if (site == nullptr || returned.left_by_exception) return;
+  const ActiveSite site(user_data);
+  if (!site || returned.left_by_exception) return;
   const auto bytes = static_cast<int64_t>(returned.result[0]);
   probe::HitDetails details;
   details.descriptor = static_cast<int32_t>(returned.int_args[0]);
@@ -233,18 +260,18 @@ void OnTransferred(const ProbeReturn& returned, void* user_data) {
   details.operation = site->operation.c_str();
   NativeHit hit = HitOf(returned, PlaceKind::kIo);
   hit.details = &details;
-  Run(*site, hit);
+  RunHit(*site, hit);
 }
 
 void OnExit(const ProbeEntry& entry, void* user_data) {
-  const SiteState* site = ActiveSite(user_data);
+  const ActiveSite site(user_data);
   const pid_t probed = g_probed_process.load(std::memory_order_relaxed);  // set before the first hit
-  if (site == nullptr || (probed != 0 && probed != getpid())) return;
+  if (!site || (probed != 0 && probed != getpid())) return;
   probe::HitDetails details;
   details.status = static_cast<int32_t>(entry.int_args[0]);
   NativeHit hit = HitOf(entry, PlaceKind::kExit);
   hit.details = &details;
-  Run(*site, hit);
+  RunHit(*site, hit);
   if (void (*before_exit)() = g_before_exit.load(std::memory_order_acquire)) before_exit();
 }
 
@@ -257,6 +284,7 @@ constexpr ProbeHandlers kLock{.on_return = OnLocked, .keeps_args = true};
 constexpr ProbeHandlers kUnlock{.on_entry = OnUnlock};
 constexpr ProbeHandlers kWait{.on_entry = OnWaitBegin, .on_return = OnWaitEnd, .keeps_args = true};
 constexpr ProbeHandlers kTransfer{.on_return = OnTransferred, .keeps_args = true};
+constexpr ProbeHandlers kNote{.on_entry = OnNote};
 constexpr ProbeHandlers kExit{.on_entry = OnExit};
 // By what they need: nothing more, arguments, vectors, both.
 template <bool kTakesReturns, bool kTakesErrors>
@@ -292,6 +320,7 @@ const ProbeHandlers* FunctionHandlers(const probe::VerifiedProbe& probe, std::st
 
 // By the table; several rows have one role.
 PlaceKind PlaceOf(SiteRole role) {
+  if (role == SiteRole::kNote) return PlaceKind::kUsdt;
 #define SITE_ROLE(place, function, its_role, module) \
   if (role == SiteRole::k##its_role) return PlaceKind::k##place;
 #include "sdk/probe/site_roles.def"
@@ -299,6 +328,17 @@ PlaceKind PlaceOf(SiteRole role) {
 }
 
 }  // namespace
+
+uint32_t OwnTid() {
+  if (t_tid == 0) t_tid = static_cast<uint32_t>(syscall(SYS_gettid));
+  return t_tid;
+}
+
+void RunHit(const SiteState& site, const NativeHit& hit) {
+  const int saved_errno = errno;
+  probe::RunProbe(*site.probe, hit, site.state);
+  errno = saved_errno;
+}
 
 const ProbeHandlers* HandlersFor(SiteRole role, const probe::VerifiedProbe& probe, std::string* why) {
   if (role == SiteRole::kFunction) return FunctionHandlers(probe, why);
@@ -330,6 +370,8 @@ const ProbeHandlers* HandlersFor(SiteRole role, const probe::VerifiedProbe& prob
       return &kTransfer;
     case SiteRole::kExit:
       return &kExit;
+    case SiteRole::kNote:
+      return &kNote;
     case SiteRole::kFunction:
     case SiteRole::kJavaMethod:
       break;

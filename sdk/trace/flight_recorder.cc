@@ -28,6 +28,7 @@ trace::CallOptions CallsOf(const TraceOptions& options) {
   calls.are_required = false;
   calls.filter.allow_modules = base::SplitAtCommas(options.patched_modules);
   calls.are_patched = !calls.filter.allow_modules.empty();
+  calls.finds_rules = true;
   return calls;
 }
 

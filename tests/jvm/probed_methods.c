@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What ProbedMethods.java cannot do itself.
+// The native part of ProbedMethods.java.
 #include <jvmti.h>
 #include <lagwatch/c.h>
 #include <stdio.h>

@@ -131,8 +131,8 @@ TEST_F(JavaProbes, RefuseWithAReason) {
   EXPECT_THAT(Refusal("java ProbedMethods::large @return { count }"),
               AllOf(HasSubstr("ProbedMethods::large: it would have 80"), HasSubstr("of more than 8000")));
   EXPECT_EQ(Bytecode("large"), before);
-  EXPECT_EQ(NumberIn(Probe("java ProbedMethods::large @entry { count }", "large 4")),
-            "4");                                                                        // it is still short
+  // That is shorter.
+  EXPECT_EQ(Records(Probe("java ProbedMethods::large @entry { print(tid) }", "large 4")).size(), 4U);
   EXPECT_THAT(Refusal("java java.lang.Math::max { count }"), HasSubstr("boot loader"));  // also an intrinsic
   EXPECT_THAT(Refusal("java lagwatch.Weaver::weave { count }"), HasSubstr("of lagwatch's own"));
   EXPECT_THAT(Refusal("java java.lang.LagwatchProbes::* { count }"), HasSubstr("boot loader"));

@@ -35,14 +35,15 @@ def main() -> None:
     with tempfile.TemporaryDirectory() as home:
         outputs = [run(script, home, environment)
                    for script in re.findall(r"^```sh\n(.*?)^```$", text, re.MULTILINE | re.DOTALL)]
-        assert len(outputs) == 4, outputs
+        assert len(outputs) == 5, outputs
         assert "<module> (busy.py:" in outputs[0], outputs[0]
         assert "Import" in outputs[2], outputs[2]
+        assert re.search(r"^\d+ functions, [1-9]\d* taken by the rules", outputs[4]), outputs[4]
         assert float(outputs[3].split()[1]) > 50, outputs[3]
         assert "aeMain" in (pathlib.Path(home) / "redis.collapsed").read_text()
         for name in ("python.speedscope.json", "redis.speedscope.json", "redis.pb.gz"):
             assert (pathlib.Path(home) / name).stat().st_size > 1000, name
-        commands = run("for each in record show top convert; do lagwatch trace $each --help; done", home, environment)
+        commands = run("for each in record show top convert compare; do lagwatch trace $each --help; done; lagwatch instrument list --help", home, environment)
     for option in set(re.findall(r"`(--[\w-]+)", text)):
         assert option == "--" or option in commands, f"docs/tracing.md tells of {option}, which there is not"
     formats = text[text.index("\n## Formats\n"):]

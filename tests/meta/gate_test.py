@@ -68,7 +68,7 @@ class GateTest(affected_test.InTree):
         write(self.root, "tests/stack/new_test.cc", "")
         listed = self.gate()
         self.assertIn("runs: tests\n", listed)
-        self.assertIn("runs: tests, thread sanitizer, of these parts only: collector samples tests/stack tools trace sdk watchdog\n", listed)
+        self.assertIn("runs: tests, thread sanitizer, of these parts only: collector samples tests/stack tools trace sdk sdk/jvm watchdog\n", listed)
 
     def test_all_runs_whatever_has_changed(self):
         self.assert_everything(self.gate("--all"), "--all")

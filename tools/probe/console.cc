@@ -153,8 +153,9 @@ class Shown {
     if (is_over_ || (client_.is_over() && client_.HasProcessEnded()))
       std::cerr << "; the program has ended";
     else if (client_.is_over())
-      std::cerr << "; the program has closed the connection: it has become another one (exec), or this "
-                   "command was stopped for more than a minute";
+      std::cerr << "; the program has closed the connection: it has become another one (exec), confines "
+                   "itself by seccomp, or has forbidden probes, or this command was stopped for more than a "
+                   "minute";
     if (!view_.damage().empty()) std::cerr << "; " << view_.damage();
     if (!refusal_.empty()) std::cerr << "; " << refusal_;
     std::cerr << "\n";

@@ -13,7 +13,7 @@
 #include "collector/symbols/elf/elf_handles.h"
 #include "collector/symbols/names/function_name.h"
 #include "tools/local_symbols/local_modules.h"
-#include "trace/instrument/function_filter.h"
+#include "trace/instrument/rules/function_names.h"
 
 namespace lagwatch::tools {
 namespace {
@@ -325,6 +325,18 @@ void AddCallers(Dwarf_Die* parent, const std::string& inlined, const std::string
   });
 }
 
+// Functions are also in namespaces and types.
+void AddSourceFiles(Dwarf_Die* parent, int depth, std::map<uint64_t, std::string>* files) {
+  ForEachChild(parent, [&](Dwarf_Die* die) {
+    const bool is_function = dwarf_tag(die) == DW_TAG_subprogram;
+    if (!is_function && (dwarf_tag(die) == DW_TAG_namespace || IsStruct(die)) && depth < kMostDepth)
+      return AddSourceFiles(die, depth + 1, files);
+    Dwarf_Addr begin = 0;
+    const char* source = is_function ? dwarf_decl_file(die) : nullptr;
+    if (source != nullptr && dwarf_lowpc(die, &begin) == 0) files->emplace(begin, source);
+  });
+}
+
 }  // namespace
 
 DebugTypes::DebugTypes(ProcessFunctions* functions) : functions_(functions) {}
@@ -388,20 +400,17 @@ std::vector<std::string> DebugTypes::CallersOfInlined(const std::string& module_
   return {callers.begin(), callers.end()};
 }
 
-std::set<uint64_t> DebugTypes::FunctionsOfFile(ProcessModule* module, const std::string& glob) const {
-  std::set<uint64_t> found;
+std::map<uint64_t, std::string> DebugTypes::SourceFiles(ProcessModule* module) const {
+  std::map<uint64_t, std::string> files;
   DebugFile* file = FileOf(module);
-  if (file == nullptr) return found;
-  file->ForEachUnit([&](Dwarf_Die* unit) {
-    ForEachChild(unit, [&](Dwarf_Die* die) {
-      Dwarf_Addr begin = 0;
-      const char* source = dwarf_tag(die) == DW_TAG_subprogram ? dwarf_decl_file(die) : nullptr;
-      if (source == nullptr || dwarf_lowpc(die, &begin) != 0) return;
-      const std::string_view path(source);
-      if (trace::MatchesGlob(glob, path) || trace::MatchesGlob(glob, path.substr(path.rfind('/') + 1)))
-        found.insert(begin);
-    });
-  });
+  if (file != nullptr) file->ForEachUnit([&](Dwarf_Die* unit) { AddSourceFiles(unit, 0, &files); });
+  return files;
+}
+
+std::set<uint64_t> DebugTypes::FunctionsOfFile(ProcessModule* module, const std::string& pattern) const {
+  std::set<uint64_t> found;
+  for (const auto& [begin, path] : SourceFiles(module))
+    if (trace::MatchesSourceFile(pattern, path)) found.insert(begin);
   return found;
 }
 

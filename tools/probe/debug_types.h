@@ -5,6 +5,7 @@
 
 #include <cstdint>
 #include <list>
+#include <map>
 #include <memory>
 #include <optional>
 #include <set>
@@ -21,7 +22,7 @@ class DebugFile;
 
 class DebugTypes final : public probe::TypeSource {
  public:
-  // Borrows `functions`.
+  // Borrows `functions`, which may be null where only single modules are asked about.
   explicit DebugTypes(ProcessFunctions* functions);
   ~DebugTypes() override;
 
@@ -32,8 +33,10 @@ class DebugTypes final : public probe::TypeSource {
 
   // The functions into which the compiler has put that one; empty if it has code of its own, or is not known.
   std::vector<std::string> CallersOfInlined(const std::string& module, const std::string& function) const;
-  // The beginnings of the functions of the source files that the glob means: by path or by name.
-  std::set<uint64_t> FunctionsOfFile(ProcessModule* module, const std::string& glob) const;
+  // The source files of functions, by where they begin. Empty without debug information.
+  std::map<uint64_t, std::string> SourceFiles(ProcessModule* module) const;
+  // The beginnings of the functions of the source files that the pattern means (trace::MatchesSourceFile).
+  std::set<uint64_t> FunctionsOfFile(ProcessModule* module, const std::string& pattern) const;
   // Whether any of these files has debug information.
   bool HasAny(const std::string& module) const;
 

@@ -13,8 +13,10 @@
 
 #include "base/command_line/nearest_word.h"
 #include "collector/symbols/names/function_name.h"
+#include "stack/elf/elf_file.h"
+#include "stack/elf/sdt_notes.h"
 #include "tools/read/table.h"
-#include "trace/instrument/function_filter.h"
+#include "trace/instrument/rules/function_names.h"
 
 namespace lagwatch::tools {
 namespace {
@@ -175,11 +177,24 @@ base::Result<std::vector<ProbeSiteAt>> OfOneFile(std::vector<ProbeSiteAt> sites,
                                                       "': say which: " + Join(all, ", "));
 }
 
+bool IsTaken(const trace::InstrumentRules& rules, const ProcessModule& module,
+             const ModuleFunction& function) {
+  return rules.empty() || rules
+                              .Decide({.module = module.path(),
+                                       .build_id = module.build_id(),
+                                       .offset = function.offset,
+                                       .symbol = function.name})
+                              .is_taken;
+}
+
+// Without `explains`, which takes long, it is not said what is there instead.
 base::Result<std::vector<ProbeSiteAt>> FindInFunctions(const Place& place, uint16_t probe,
-                                                       ProcessFunctions* functions, DebugTypes* types) {
+                                                       ProcessFunctions* functions, DebugTypes* types,
+                                                       bool explains = true) {
   const auto pattern = LAGWATCH_TRY(NamePattern::Of(place));
   std::vector<ProbeSiteAt> sites;
   bool is_local = false;  // a function that no other file can call by its name
+  size_t left_out = 0;
   std::set<std::tuple<std::string, uint64_t, std::string>> known;
   for (ProcessModule& module : functions->modules()) {
     const bool is_left_out =
@@ -195,6 +210,11 @@ base::Result<std::vector<ProbeSiteAt>> FindInFunctions(const Place& place, uint1
         is_local = true;
         continue;
       }
+      // A name in full means its function, whatever the rules say.
+      if (!pattern.is_plain() && !IsTaken(functions->rules(), module, function)) {
+        ++left_out;
+        continue;
+      }
       // Import tables, and the loader, go by names.
       const bool is_by_name = place.kind == PlaceKind::kCall || function.is_chosen_at_load;
       const bool is_new = known
@@ -206,10 +226,15 @@ base::Result<std::vector<ProbeSiteAt>> FindInFunctions(const Place& place, uint1
     }
   }
   if (sites.empty() && is_local)
-    return base::Status(base::StatusCode::kNotFound, "no import table leads to '" + place.name +
-                                                         "', which its file keeps to itself: probe the function "
-                                                         "itself, without call");
-  if (sites.empty()) return NoSuchFunction(place, functions, types);
+    return base::Status(base::StatusCode::kNotFound,
+                        "no import table leads to '" + place.name +
+                            "', which its file keeps to itself: probe the function "
+                            "itself, without call");
+  if (sites.empty() && left_out != 0)
+    return base::Status(base::StatusCode::kNotFound, "the rules leave out all " + std::to_string(left_out) +
+                                                         " functions that '" + place.name + "' means");
+  if (sites.empty())
+    return explains ? NoSuchFunction(place, functions, types) : base::Status(base::StatusCode::kNotFound, "");
   if (sites.size() > sdk::kMaxProbeSites)
     return base::Status(base::StatusCode::kTooLarge,
                         "'" + place.name + "' means " + std::to_string(sites.size()) +
@@ -259,8 +284,37 @@ base::Result<std::vector<ProbeSiteAt>> FindRoles(const Place& place, uint16_t pr
                           : "the program has no functions for this place");
 }
 
-base::Status NotServed(const std::string& what, const std::string& instead) {
-  return {base::StatusCode::kInvalid, what + " cannot be probed by this version of lagwatch; " + instead};
+// The notes of <sys/sdt.h> whose PROVIDER:NAME a place means.
+base::Result<std::vector<ProbeSiteAt>> FindNotes(const Place& place, uint16_t probe,
+                                                 ProcessFunctions* functions) {
+  std::vector<ProbeSiteAt> sites;
+  std::vector<std::string> names;
+  for (ProcessModule& module : functions->modules()) {
+    if (!(place.module.empty() || module.IsCalled(place.module))) continue;
+    const auto file = stack::ElfFile::Open(module.seen_path());
+    if (!file) continue;
+    for (const stack::SdtNote& note : stack::ReadSdtNotes(*file)) {
+      names.push_back(note.WholeName());
+      if (!trace::MatchesGlob(place.name, note.WholeName())) continue;
+      sites.push_back({.probe = probe,
+                       .role = sdk::SiteRole::kNote,
+                       .build_id = module.build_id(),
+                       .module = module.path(),
+                       .offset = note.address,
+                       .name = note.WholeName(),
+                       .symbol = note.WholeName(),
+                       .detail = note.arguments});
+    }
+  }
+  if (sites.size() > sdk::kMaxProbeSites)
+    return base::Status(base::StatusCode::kTooLarge, "'" + place.name + "' means too many notes");
+  if (!sites.empty()) return sites;
+  const std::string nearest = base::NearestWord(place.name, names);
+  const std::string suggestion = nearest.empty() ? "" : "; did you mean '" + nearest + "'?";
+  return base::Status(base::StatusCode::kNotFound,
+                      "the program and its libraries have no note '" + place.name + "'" + suggestion +
+                          (names.empty() ? ": they have none at all"
+                                         : "; `lagwatch probe PID --functions 'usdt *'` lists them"));
 }
 
 // The JVM's agent finds the methods: nothing outside knows the classes.
@@ -272,18 +326,21 @@ std::vector<ProbeSiteAt> OfJava(const Place& place, uint16_t probe) {
   return {site};
 }
 
+// Whether a place may mean a method of Java, though the script does not say so.
+bool MayBeJava(const Place& place, ProcessFunctions* functions) {
+  return place.kind != PlaceKind::kCall && place.pattern != PatternKind::kRegex && place.module.empty() &&
+         place.source_file.empty() && place.name.find("::") != std::string::npos &&
+         std::ranges::any_of(functions->modules(),
+                             [](const ProcessModule& module) { return module.file_name() == "libjvm.so"; });
+}
+
 // In a JVM CLASS::METHOD is one of Java if no native function has the name.
 base::Result<std::vector<ProbeSiteAt>> OfEitherKind(const Place& place, uint16_t probe,
                                                     ProcessFunctions* functions, DebugTypes* types) {
-  auto sites = FindInFunctions(place, probe, functions, types);
-  const bool may_be_java = place.kind != PlaceKind::kCall && place.pattern != PatternKind::kRegex &&
-                           place.module.empty() && place.source_file.empty() &&
-                           place.name.find("::") != std::string::npos;
-  if (sites.ok() || sites.status().code() != base::StatusCode::kNotFound || !may_be_java) return sites;
-  const bool is_jvm = std::ranges::any_of(
-      functions->modules(), [](const ProcessModule& module) { return module.file_name() == "libjvm.so"; });
-  if (!is_jvm) return sites;
-  return OfJava(place, probe);
+  if (!MayBeJava(place, functions)) return FindInFunctions(place, probe, functions, types);
+  auto sites = FindInFunctions(place, probe, functions, types, /*explains=*/false);
+  const bool is_java = !sites.ok() && sites.status().code() == base::StatusCode::kNotFound;
+  return is_java ? OfJava(place, probe) : std::move(sites);
 }
 
 }  // namespace
@@ -306,21 +363,23 @@ base::Result<std::vector<ProbeSiteAt>> FindSites(const Place& place, uint16_t pr
       return FindRoles(place, probe, functions);
     case PlaceKind::kTimer:
     case PlaceKind::kEvent:
+    case PlaceKind::kDispatch:
+    case PlaceKind::kHang:
       return std::vector<ProbeSiteAt>();
     case PlaceKind::kUsdt:
-      return NotServed("notes of <sys/sdt.h>", "probe the function that has the note");
-    case PlaceKind::kDispatch:
-      return NotServed("dispatches",
-                       "`lagwatch trace top` shows them, and a probe can be at the loop's callbacks");
-    case PlaceKind::kHang:
-      return NotServed("hangs", "`lagwatch run` and `lagwatch watch` report them");
+      return FindNotes(place, probe, functions);
   }
   return std::vector<ProbeSiteAt>();
 }
 
 base::Result<std::vector<ProbeSiteAt>> FindFunctions(const std::string& pattern, ProcessFunctions* functions,
                                                      DebugTypes* types) {
+  constexpr std::string_view kOfNotes = "usdt ";
   Place place;
+  if (pattern.starts_with(kOfNotes)) {
+    place.name = pattern.substr(kOfNotes.size());
+    return FindNotes(place, 0, functions);
+  }
   const size_t mark = pattern.find('!');
   place.module = mark == std::string::npos ? "" : pattern.substr(0, mark);
   place.name = mark == std::string::npos ? pattern : pattern.substr(mark + 1);

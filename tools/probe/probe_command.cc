@@ -21,11 +21,13 @@
 #include "tools/probe/debug_types.h"
 #include "tools/probe/function_search.h"
 #include "tools/probe/process_functions.h"
+#include "tools/probe/rule_files.h"
 #include "tools/probe/script.h"
 #include "tools/probe/service_client.h"
 #include "tools/process_files.h"
 #include "tools/read/output.h"
 #include "tools/read/table.h"
+#include "tools/rules/rule_options.h"
 #include "tools/run/jvm_attach.h"
 #include "tools/run/preload_attach.h"
 #include "tools/watch/targets.h"
@@ -43,6 +45,7 @@ struct ProbeOptions : ConsoleOptions {
   std::string for_text;
   std::string event;
   std::string level;
+  RuleOptions rules;
   uint32_t id = 0;
   bool lists_scripts = false;
   bool lists_armed = false;
@@ -133,6 +136,14 @@ base::Result<ServiceClient> OpenFor(pid_t pid, const std::vector<sdk::ProbeSiteA
   return has_answered || is_of_java ? std::move(client) : ServiceClient::Open(pid);
 }
 
+// The process's functions, and the rules for its program.
+base::Result<ProcessFunctions> FunctionsOf(pid_t pid, const RuleOptions& options) {
+  auto functions = LAGWATCH_TRY(ProcessFunctions::Of(pid));
+  const auto rules = LAGWATCH_TRY(RulesFor(options, functions.modules().front().seen_path()));
+  functions.SetRules(ResolveFiles(rules, &functions.modules()));
+  return functions;
+}
+
 int ArmAndShow(pid_t pid, const Script& script, const ProbeOptions& options) {
   if (options.is_at_start) dup2(STDERR_FILENO, STDOUT_FILENO);
   // Connected first: the program goes on when the console is gone.
@@ -141,7 +152,7 @@ int ArmAndShow(pid_t pid, const Script& script, const ProbeOptions& options) {
   // The script matters only where it could be armed.
   const base::Status can_open = client.ok() ? base::Status() : CheckCanAttach(pid);
   if (!can_open.ok()) return Refuse(can_open.message());
-  auto functions = ProcessFunctions::Of(pid);
+  auto functions = FunctionsOf(pid, options.rules);
   if (!functions.ok()) return Refuse(functions.status().message());
   auto prepared = PrepareScript(script, &*functions);
   if (!prepared.ok()) return Refuse(prepared.status().message());
@@ -262,11 +273,11 @@ int SetLevel(ServiceClient* client, const ProbeOptions& options) {
   return 0;
 }
 
-int ListFunctions(pid_t pid, const std::string& pattern) {
+int ListFunctions(pid_t pid, const std::string& pattern, const RuleOptions& rules) {
   auto client = ServiceClient::Connect(pid);
   const base::Status can_open = client.ok() ? base::Status() : CheckCanAttach(pid);
   if (!can_open.ok()) return Refuse(can_open.message());
-  auto functions = ProcessFunctions::Of(pid);
+  auto functions = FunctionsOf(pid, rules);
   if (!functions.ok()) return Refuse(functions.status().message());
   DebugTypes types(&*functions);
   auto sites = FindFunctions(pattern, &*functions, &types);
@@ -284,11 +295,14 @@ int ListFunctions(pid_t pid, const std::string& pattern) {
     const auto is_it = [&](const ProcessModule& each) { return each.path() == (*sites)[i].module; };
     const std::string module(std::ranges::find_if(functions->modules(), is_it)->shown_name());
     refused += result.is_armed ? 0 : 1;
-    table.AddRow({module + "!" + (*sites)[i].name, result.is_armed ? result.text : "no: " + result.text});
+    const bool has_arguments = (*sites)[i].role == sdk::SiteRole::kNote && !(*sites)[i].detail.empty();
+    table.AddRow({module + "!" + (*sites)[i].name + (has_arguments ? "(" + (*sites)[i].detail + ")" : ""),
+                  result.is_armed ? result.text : "no: " + result.text});
   }
-  const std::string summary = std::to_string(sites->size()) +
-                              (sites->size() == 1 ? " function, " : " functions, ") + std::to_string(refused) +
-                              " of which cannot be probed\n";
+  const bool are_notes = !sites->empty() && sites->front().role == sdk::SiteRole::kNote;
+  const std::string noun = are_notes ? " note" : " function";
+  const std::string summary = std::to_string(sites->size()) + noun + (sites->size() == 1 ? ", " : "s, ") +
+                              std::to_string(refused) + " of which cannot be probed\n";
   return Print(table.ToText(TerminalWidth()) + summary);
 }
 
@@ -308,7 +322,7 @@ int Run(ProbeOptions options) {
   const auto started = base::ParseNumber<pid_t>(target);
   const auto pid = options.is_at_start && started ? base::Result<pid_t>(*started) : FindTarget(target);
   if (!pid.ok()) return Refuse(pid.status().message());
-  if (!options.functions.empty()) return ListFunctions(*pid, options.functions);
+  if (!options.functions.empty()) return ListFunctions(*pid, options.functions, options.rules);
   const bool acts_on_armed = options.lists_armed || options.reattaches || options.disarms ||
                              !options.event.empty() || !options.level.empty();
   if (acts_on_armed) {
@@ -349,7 +363,9 @@ void AddProbeCommand(CLI::App* app, int* exit_code) {
                     "lagwatch and its arguments");
   probe->add_flag("--list", options->lists_scripts, "List the scripts that come with lagwatch");
   probe->add_option("--functions", options->functions,
-                    "List the functions that match [MODULE!]PATTERN, and whether they can be probed");
+                    "List the functions that match [MODULE!]PATTERN, or the notes that match 'usdt PATTERN', "
+                    "and whether they can be probed");
+  AddRulesOption(probe, &options->rules);
   probe->add_option("--for", options->for_text, "End after this time, such as 10s");
   probe->add_flag("--json", options->is_json, "Print JSON, one object a line");
   probe->add_flag(

@@ -14,6 +14,8 @@
 #include <vector>
 
 #include "base/status.h"
+#include "trace/instrument/rules/function_names.h"
+#include "trace/instrument/rules/instrument_rules.h"
 
 namespace lagwatch::tools {
 
@@ -24,10 +26,6 @@ struct ModuleFunction {
   bool is_global = false;
   bool is_chosen_at_load = false;  // an indirect function: its address is that of the code that chooses
 };
-
-// Whether a script's pattern for modules means that file: a glob on its name, with or without what follows
-// ".so".
-bool MatchesModule(const std::string& pattern, std::string_view file_name);
 
 // A file with code, as the process has loaded it.
 class ProcessModule {
@@ -41,7 +39,8 @@ class ProcessModule {
   uint64_t bias() const { return bias_; }
   // Whether a script's pattern means this file, or the name under which it was started as a program.
   bool IsCalled(const std::string& pattern) const {
-    return MatchesModule(pattern, file_name()) || (!command_.empty() && MatchesModule(pattern, command_));
+    return trace::MatchesModule(pattern, file_name()) ||
+           (!command_.empty() && trace::MatchesModule(pattern, command_));
   }
   // The name under which it was started, as through a link; the file's, if the kernel has cut that off.
   std::string_view shown_name() const {
@@ -77,6 +76,9 @@ class ProcessFunctions {
   // addresses than those of functions are taken for those that calls return to; `has_offset`: with their
   // place, as in "dictFind+0x1b".
   std::string NameOf(uint64_t address, bool has_offset);
+  // Functions that these leave out are in no pattern. None to begin with.
+  void SetRules(trace::InstrumentRules rules) { rules_ = std::move(rules); }
+  const trace::InstrumentRules& rules() const { return rules_; }
   // Again, once the process has loaded other files.
   void Refresh();
 
@@ -92,6 +94,7 @@ class ProcessFunctions {
   pid_t pid_;
   std::list<ProcessModule> modules_;
   std::vector<Range> code_;  // by address
+  trace::InstrumentRules rules_;
 };
 
 }  // namespace lagwatch::tools

@@ -18,7 +18,6 @@
 #include "tools/inject/mappings.h"
 #include "tools/probe/process_functions.h"
 #include "tools/process_files.h"
-#include "trace/instrument/function_filter.h"
 
 namespace lagwatch::tools {
 namespace {
@@ -126,13 +125,6 @@ const ModuleFunction* ProcessModule::At(uint64_t offset) {
     if (offset < each->offset + each->size || offset == each->offset) return &*each;
   }
   return nullptr;
-}
-
-bool MatchesModule(const std::string& pattern, std::string_view file_name) {
-  const std::string name(file_name);
-  if (pattern.empty() || trace::MatchesGlob(pattern, name)) return true;
-  const size_t end = name.find(".so");
-  return end != std::string::npos && trace::MatchesGlob(pattern, name.substr(0, end));
 }
 
 base::Result<ProcessFunctions> ProcessFunctions::Of(pid_t pid) {

@@ -18,7 +18,7 @@ bool IsJava(const std::string& program);
 // The environment variable by which a JVM takes options besides its command line's.
 inline constexpr char kJavaOptionsVariable[] = "JAVA_TOOL_OPTIONS";
 
-// What the agent is told besides the options.
+// The agent's own options.
 struct AgentFlags {
   bool with_children = false;  // JVMs that this one starts load the agent, too
   bool is_watched = true;

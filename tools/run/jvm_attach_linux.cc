@@ -21,6 +21,7 @@
 
 #include "base/owned_fd.h"
 #include "tools/containers.h"
+#include "tools/inject/loaded_libraries.h"
 #include "tools/process_files.h"
 #include "tools/run/java.h"
 #include "tools/run/jvm_attach.h"
@@ -223,19 +224,11 @@ base::Status StatusOf(const JvmProcess& target, const std::string& answer, const
                  (message.empty() ? "error " + OneLine(code) : message));
 }
 
-bool HasLoaded(pid_t pid, const std::string& file) {
-  std::ifstream maps("/proc/" + std::to_string(pid) + "/maps");
-  for (std::string line; std::getline(maps, line);) {
-    if (line.ends_with(file) || line.ends_with(file + " (deleted)")) return true;
-  }
-  return false;
-}
-
 }  // namespace
 
-bool IsJvm(pid_t pid) { return HasLoaded(pid, "/libjvm.so"); }
+bool IsJvm(pid_t pid) { return HasLoaded(pid, "libjvm.so"); }
 
-bool HasAgent(pid_t pid) { return HasLoaded(pid, "/liblagwatch_jvm.so"); }
+bool HasAgent(pid_t pid) { return HasLoaded(pid, "liblagwatch_jvm.so"); }
 
 base::Status CheckCanAttachJvm(pid_t pid) {
   if (base::Status status = CheckMayLookInto(pid); !status.ok()) return status;

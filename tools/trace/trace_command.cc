@@ -68,6 +68,12 @@ void AddCallOptions(CLI::App* command, RecordOptions* options) {
                       "with this name ('*' for all)");
   command->add_option("--functions", options->patched_functions, "Of these, only functions with this name");
   command->add_option("--not-functions", options->unpatched_functions, "… but not with this name");
+  AddRulesOption(command, &options->rules);
+  AddAroundOption(command, &options->rules);
+  command
+      ->add_option("--call-limit", options->call_limit,
+                   "A patched function with more calls a second is left out from then on; 0: none is")
+      ->capture_default_str();
 }
 
 void AddSizeOption(CLI::App* command, const char* name, uint64_t* mib, const char* what) {
@@ -153,6 +159,23 @@ void AddTopCommand(CLI::App* trace, int* exit_code) {
   output->excludes(top->get_option("--pid"));
 }
 
+void AddCompareCommand(CLI::App* trace, int* exit_code) {
+  auto options = std::make_shared<CompareOptions>();
+  CLI::App* compare =
+      trace->add_subcommand("compare", "Show the calls of two recordings side by side, also of two builds");
+  compare->footer("  lagwatch trace compare old.lwtrace new.lwtrace");
+  compare->add_option("before", options->before, "A recording")->required();
+  compare->add_option("after", options->after, "A recording of the same program, or of another version")
+      ->required();
+  compare->add_option("-n,--lines", options->lines, "Number of functions to print")
+      ->check(CLI::Range(1, 100000))
+      ->capture_default_str();
+  compare->add_flag("--json", options->is_json, "Print JSON, of all functions");
+  AddDebuginfodFlag(compare, &options->asks_debuginfod);
+  AddScreenFlags(compare, &options->screen);
+  compare->callback([options, exit_code] { *exit_code = CompareTraces(*options); });
+}
+
 void AddConvertCommand(CLI::App* trace, int* exit_code) {
   auto options = std::make_shared<ConvertOptions>();
   CLI::App* convert =
@@ -198,6 +221,7 @@ void AddTraceCommand(CLI::App* app, int* exit_code) {
   AddTopCommand(trace, exit_code);
   AddConvertCommand(trace, exit_code);
   AddShowCommand(trace, exit_code);
+  AddCompareCommand(trace, exit_code);
 }
 
 }  // namespace lagwatch::tools

@@ -38,4 +38,16 @@ struct ShowOptions {
 
 int ShowTrace(const ShowOptions& options);
 
+struct CompareOptions {
+  std::string before;
+  std::string after;
+  size_t lines = 50;
+  bool is_json = false;
+  bool asks_debuginfod = false;
+  ScreenOptions screen;
+};
+
+// Shows the calls of two recordings side by side.
+int CompareTraces(const CompareOptions& options);
+
 }  // namespace lagwatch::tools

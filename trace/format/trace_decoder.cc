@@ -149,19 +149,21 @@ Module ReadModule(protozero::data_view bytes, const Parts& parts) {
 }
 
 std::vector<NamedFrame> ReadFrames(const Parts& parts, size_t module_count) {
-  Column modules, offsets, functions, names, files, lines;
+  Column modules, offsets, functions, names, files, lines, ids;
   ReadMessage(parts.frames, Unsigned(FramesField::kModule, &modules),
               Differences(FramesField::kOffset, &offsets), Unsigned(FramesField::kFunctionOffset, &functions),
               Unsigned(FramesField::kName, &names), Unsigned(FramesField::kFile, &files),
-              Unsigned(FramesField::kLine, &lines));
+              Unsigned(FramesField::kLine, &lines), Unsigned(FramesField::kId, &ids));
   RequireLength(modules.size(), offsets, functions);
   if (!names.empty()) RequireLength(modules.size(), names, files, lines);
+  if (!ids.empty()) RequireLength(modules.size(), ids);
   parts.room->TakeElements(modules.size());
   std::vector<NamedFrame> frames(modules.size());
   for (size_t i = 0; i < frames.size(); ++i) {
     frames[i].module = IndexFromOne(modules[i], module_count);
     frames[i].offset = offsets[i];
     frames[i].function_offset = functions[i];
+    if (!ids.empty()) frames[i].id = ids[i];
     if (names.empty()) continue;
     frames[i].name = parts.Text(names[i]);
     frames[i].file = parts.Text(files[i]);

@@ -55,9 +55,10 @@ class Deltas {
 };
 
 std::string EncodeFrames(const Trace& trace, TextNumbers* texts) {
-  std::vector<uint64_t> modules, functions, names, files, lines;
+  std::vector<uint64_t> modules, functions, names, files, lines, ids;
   Deltas offsets;
   bool has_names = false;
+  bool has_ids = false;
   for (const NamedFrame& frame : trace.frames) {
     modules.push_back(frame.module == kNoIndex ? 0 : uint64_t{frame.module} + 1);
     offsets.Add(static_cast<int64_t>(frame.offset));
@@ -65,6 +66,8 @@ std::string EncodeFrames(const Trace& trace, TextNumbers* texts) {
     names.push_back(texts->Of(frame.name));
     files.push_back(texts->Of(frame.file));
     lines.push_back(frame.line);
+    ids.push_back(frame.id);
+    has_ids |= frame.id != 0;
     has_names |= names.back() != 0 || files.back() != 0 || frame.line != 0;
   }
   std::string bytes;
@@ -72,6 +75,7 @@ std::string EncodeFrames(const Trace& trace, TextNumbers* texts) {
   PutUnsigned(&message, FramesField::kModule, modules);
   PutSigned(&message, FramesField::kOffset, offsets.column());
   PutUnsigned(&message, FramesField::kFunctionOffset, functions);
+  if (has_ids) PutUnsigned(&message, FramesField::kId, ids);
   if (!has_names) return bytes;
   PutUnsigned(&message, FramesField::kName, names);
   PutUnsigned(&message, FramesField::kFile, files);

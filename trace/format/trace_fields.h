@@ -32,6 +32,7 @@ enum class FramesField : uint32_t {
   kName = 4,
   kFile = 5,
   kLine = 6,
+  kId = 7,
 };
 enum class NodesField : uint32_t { kParent = 1, kFrame = 2 };
 enum class TraceThreadField : uint32_t { kTid = 1, kName = 2, kRuns = 3, kCalls = 4, kDispatches = 5 };

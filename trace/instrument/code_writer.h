@@ -9,6 +9,8 @@
 namespace lagwatch::trace {
 
 inline constexpr uint64_t kCodePageBytes = 4096;
+constexpr uint64_t PageDown(uint64_t address) { return address & ~(kCodePageBytes - 1); }
+constexpr uint64_t PageUp(uint64_t address) { return PageDown(address + kCodePageBytes - 1); }
 
 // Changes code; one at a time in a process, others wait. Holds a descriptor on the process's memory: to be
 // made and destroyed on a thread with its own descriptor table (base::RunWithOwnFiles), or the program could

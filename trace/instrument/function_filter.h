@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Selects the functions to record: by module, by name and by address. Context: background.
+// Selects the functions to instrument: by the rules, and by module, name and address. Context: background.
 #pragma once
 
 #include <cstdint>
@@ -7,9 +7,12 @@
 #include <string_view>
 #include <vector>
 
+#include "trace/instrument/rules/function_names.h"
+#include "trace/instrument/rules/instrument_rules.h"
+
 namespace lagwatch::trace {
 
-// In patterns '*' stands for any run of bytes, also of none, and '?' for any byte.
+// Patterns are globs (MatchesGlob).
 struct FunctionFilter {
   struct Range {
     uint64_t begin;
@@ -24,17 +27,16 @@ struct FunctionFilter {
   // rule; a function without a name matches no pattern.
   std::vector<std::string> allow_functions = {};
   std::vector<std::string> deny_functions = {};
-  // Of functions, by where they begin. The same rule, and both must let it in: names and addresses.
+  // Of functions, by where they begin. The same rule, and all must let it in: names, addresses and `rules`.
   std::vector<Range> allow_addresses = {};
   std::vector<Range> deny_addresses = {};
+  InstrumentRules rules = {};
 
   bool WantsModule(std::string_view path) const;
   bool WantsAddress(uint64_t address) const;
-  // `symbol` as in the symbol table; empty when there is none.
-  bool WantsName(const std::string& symbol) const;
-  bool needs_names() const { return !allow_functions.empty() || !deny_functions.empty(); }
+  // By the names and the rules. Without a symbol, functions match patterns of modules and places alone.
+  bool WantsName(const RuledFunction& function) const;
+  bool needs_names() const { return !allow_functions.empty() || !deny_functions.empty() || !rules.empty(); }
 };
-
-bool MatchesGlob(std::string_view pattern, std::string_view text);
 
 }  // namespace lagwatch::trace

@@ -14,13 +14,18 @@
 namespace lagwatch::trace {
 namespace {
 
-constexpr uint64_t kPageBytes = 4096;
 constexpr uint64_t kLargestStubsBytes = uint64_t{512} << 20;
 
-uint64_t PageDown(uint64_t address) { return address & ~(kPageBytes - 1); }
-uint64_t PageUp(uint64_t address) { return PageDown(address + kPageBytes - 1); }
-
 size_t IndexOf(NopShape shape) { return static_cast<size_t>(shape) - 1; }
+
+RuledFunction RuledOf(const PatchableModule& module, const PatchSite& site,
+                      const stack::FunctionTable& names) {
+  const uint64_t offset = site.function - module.load_bias;
+  return {.module = module.path,
+          .build_id = module.build_id,
+          .offset = offset,
+          .symbol = names.NameAt(offset).value_or("")};
+}
 
 }  // namespace
 
@@ -50,6 +55,19 @@ void FunctionPatcher::ApplyNow(Pass* pass) {
   // It holds a lock that keeps the visited modules from being unloaded.
   base::WalkLoadedModules(&Visit, pass);
   ForgetUnloaded();
+}
+
+bool FunctionPatcher::IsPatched(uint64_t function) {
+  pthread_mutex_lock(&mutex_);
+  const bool is_patched = std::any_of(modules_.begin(), modules_.end(), [&](const PatchedModule& module) {
+    const auto& sites = module.patchable.sites;
+    const auto is_before = [](const PatchSite& site, uint64_t place) { return site.function < place; };
+    const auto site = std::lower_bound(sites.begin(), sites.end(), function, is_before);
+    return site != sites.end() && site->function == function &&
+           module.is_patched[static_cast<size_t>(site - sites.begin())];
+  });
+  pthread_mutex_unlock(&mutex_);
+  return is_patched;
 }
 
 void FunctionPatcher::Clear() { Apply({.deny_modules = {"*"}}); }
@@ -98,8 +116,7 @@ void FunctionPatcher::ApplyTo(PatchedModule* module, Pass* pass) {
   for (size_t i = 0; i < patchable.sites.size(); ++i) {
     const PatchSite& site = patchable.sites[i];
     const bool is_wanted = wants_module && filter.WantsAddress(site.function) &&
-                           (!filter.needs_names() ||
-                            filter.WantsName(names.NameAt(site.function - patchable.load_bias).value_or("")));
+                           (!filter.needs_names() || filter.WantsName(RuledOf(patchable, site, names)));
     pass->report.wanted += is_wanted ? 1 : 0;
     if (is_wanted && site.shape == NopShape::kNone) {
       ++pass->report.other_shape;
@@ -134,7 +151,7 @@ bool FunctionPatcher::PlaceStubs(const CodeWriter& writer, PatchedModule* module
   const uint64_t code_begin = module->patchable.code_begin;
   const uint64_t size_bytes =
       PageUp(module->patchable.code_end - PageDown(code_begin) + kCallBytes + kStubBytes) +
-      2 * kPageBytes;  // the rounding of a displacement, and the literals
+      2 * kCodePageBytes;  // the rounding of a displacement, and the literals
   int64_t displacement = 0;
   for (size_t i = 0; size_bytes <= kLargestStubsBytes; ++i) {
     displacement = StubDisplacement(shape, i);

@@ -40,6 +40,8 @@ class FunctionPatcher {
   // dlopen(), for its modules. Takes the loader's lock, and works on a thread with its own descriptor table
   // (base::RunWithOwnFiles). Context: background.
   PatchReport Apply(const FunctionFilter& filter);
+  // Whether the function that begins there is patched now. Context: background.
+  bool IsPatched(uint64_t function);
   // Unpatches everything. Code left in place of the nops has no effect. Context: background.
   void Clear();
 

@@ -72,6 +72,7 @@ struct ThreadThunks {
   bool is_left_out = false;  // of probes
   bool has_strays = false;   // free thunks that are in no list, and that none takes
   bool has_guessed = false;  // RecoverThunks() has said yes: interrupted code may take them
+  bool may_be_child = false;  // it has called vfork(2), in which parent and child have one memory
 };
 LAGWATCH_HIDDEN extern constinit thread_local ThreadThunks t_thunks
     __attribute__((tls_model("initial-exec")));

@@ -8,6 +8,8 @@
 #include <map>
 #include <tuple>
 
+#include "base/hash.h"
+
 namespace lagwatch::trace {
 
 std::string_view NameOf(CallKind call) {
@@ -63,6 +65,15 @@ std::vector<uint32_t> FunctionNumbers(const Trace& trace) {
         numbers.try_emplace({frame.module, start, std::string_view(frame.name)}, number).first->second);
   }
   return functions;
+}
+
+uint64_t StableFunctionId(std::string_view module_path, std::string_view signature) {
+  constexpr std::string_view kVersionMark = ".so.";
+  std::string_view module = module_path.substr(module_path.rfind('/') + 1);
+  const size_t version = module.find(kVersionMark);
+  if (version != std::string_view::npos) module = module.substr(0, version + kVersionMark.size() - 1);
+  const uint64_t id = base::HashBytes(signature, base::HashBytes("!", base::HashBytes(module)));
+  return id == 0 ? 1 : id;
 }
 
 void FindPath(const std::vector<StackNode>& nodes, size_t frame_count, uint32_t node,

@@ -28,6 +28,10 @@ std::string DisplayWithLine(const Trace& trace, const NamedFrame& frame);
 // same name, else the same place. Functions inlined at one place have names of their own, and numbers.
 std::vector<uint32_t> FunctionNumbers(const Trace& trace);
 
+// The id of a function in all builds of its module: of the module's name without its version, and the
+// demangled name with its parameters. Never 0. Stable: it may be stored.
+uint64_t StableFunctionId(std::string_view module_path, std::string_view signature);
+
 // The nodes of the stack that ends in `node`, outermost first, in *path. Links that lead nowhere end it.
 void FindPath(const std::vector<StackNode>& nodes, size_t frame_count, uint32_t node,
               std::vector<uint32_t>* path);

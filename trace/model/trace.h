@@ -30,6 +30,7 @@ struct NamedFrame : stack::Frame {  // its module is an index into Trace::module
   std::string name;  // demangled; empty until it was looked up
   std::string file;  // of the source; may be empty
   uint32_t line;
+  uint64_t id = 0;  // StableFunctionId(); 0: unknown
 };
 
 // A stack is the path from a node to its root. Parents come before their children.

@@ -131,13 +131,14 @@ struct RecordCounters {
   base::Counter copies_same;         // equal to the one before
   base::Counter copies_refused;      // samples without script frames, because there was no room for stacks
   base::Counter functions_refused;   // frames of scripts whose functions found no place
+  base::Counter functions_too_hot;   // that were patched, and left because they were called too often
   base::Counter dispatches_refused;  // no block for their times, or not copied in time
 };
 
 enum class ArenaState : uint32_t { kEmpty, kRecording, kStopped };
 
 struct ArenaHeader {
-  static constexpr uint64_t kMagic = 0x6c77'7472'6163'6534;  // "lwtrace4"
+  static constexpr uint64_t kMagic = 0x6c77'7472'6163'6535;  // "lwtrace5"
 
   uint64_t magic;
   ArenaLayout layout;

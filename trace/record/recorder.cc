@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <cerrno>
+#include <climits>
 #include <csignal>
 #include <cstring>
 #include <ctime>
@@ -53,12 +54,37 @@ base::Status CallRecording::Start(Arena* arena, const CallOptions& options) {
   }
   is_on_ = true;
   options_ = options;
+  if (options.are_patched && options.finds_rules) FindRules();
+  hot_ = HotFunctions(options_.are_patched ? options.most_calls_per_s : 0);
   LookAtModules();
   return {};
 }
 
+// Nothing is patched by rules that cannot be read.
+void CallRecording::FindRules() {
+  char program[PATH_MAX];
+  const ssize_t size = readlink("/proc/self/exe", program, sizeof program);
+  const std::string path =
+      InstrumentRules::PathBeside(std::string_view(program, size > 0 ? static_cast<size_t>(size) : 0));
+  if (path.empty()) return;
+  auto rules = InstrumentRules::Read(path);
+  options_.are_patched = rules.ok();
+  if (rules.ok()) options_.filter.rules = std::move(rules).value();
+}
+
 void CallRecording::LookAtModules() {
   if (is_on_ && options_.are_patched) Patcher().Apply(options_.filter);
+}
+
+void CallRecording::LeaveHotOut(Arena* arena, uint64_t ticks_per_ms) {
+  if (!is_on_) return;
+  std::vector<uint64_t> hot = hot_.Find(arena->call_pool(), base::ReadTicks(), ticks_per_ms);
+  // The compiler's hooks cannot leave.
+  std::erase_if(hot, [](uint64_t function) { return !Patcher().IsPatched(function); });
+  if (hot.empty()) return;
+  for (const uint64_t function : hot) options_.filter.deny_addresses.push_back({function, function + 1});
+  arena->header().counters.functions_too_hot.Add(hot.size());
+  LookAtModules();
 }
 
 void CallRecording::Stop() {
@@ -231,6 +257,7 @@ void Recorder::KeepUp() {
   scripts_->LookAtModules();
   CopyModules();
   if (code_->refresh_count() != refresh_count) calls_.LookAtModules();
+  calls_.LeaveHotOut(arena_, ticks_per_ms_.load(std::memory_order_relaxed));  // only a number
   if (++period_ % kListEvery == 1 || std::exchange(lists_now_, false)) ListThreads();
   if (period_ % kListEvery == 0) is_abandoned_ = IsGone(arena_->header().owner_pid);
   NoteClocks();

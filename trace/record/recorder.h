@@ -18,6 +18,7 @@
 #include "trace/instrument/call_recorder.h"
 #include "trace/instrument/function_filter.h"
 #include "trace/record/arena.h"
+#include "trace/record/hot_functions.h"
 #include "trace/record/sampler.h"
 #include "trace/record/script_samples.h"
 #include "trace/record/self_captures.h"
@@ -34,6 +35,9 @@ struct CallOptions {
   bool are_patched =
       false;  // also of functions built with -fpatchable-function-entry, which `filter` chooses
   FunctionFilter filter = {};
+  bool finds_rules = false;  // the file of rules beside the program chooses, too
+  // Patched functions with more calls a second leave, from then on; 0: none does.
+  uint64_t most_calls_per_s = 100'000;
 };
 
 struct RecorderOptions {
@@ -62,11 +66,16 @@ class CallRecording {
   base::Status Start(Arena* arena, const CallOptions& options);
   // Patches modules loaded since. Does nothing if nothing is patched.
   void LookAtModules();
+  // Has patched functions that are called too often leave. To be called several times a second.
+  void LeaveHotOut(Arena* arena, uint64_t ticks_per_ms);
   void Stop();
 
  private:
+  void FindRules();
+
   bool is_on_ = false;
   CallOptions options_;
+  HotFunctions hot_{0};
 };
 
 // Thread safety: Start and TryStop from one thread at a time.

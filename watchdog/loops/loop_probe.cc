@@ -39,7 +39,7 @@ void LoopProbe::SetLimits(const Limits& limits) {
   history_ticks_.store(limits.history_ticks, std::memory_order_relaxed);
   cpu_ticks_.store(limits.cpu_ticks, std::memory_order_relaxed);
   note_ticks_.store(limits.note_ticks, std::memory_order_relaxed);
-  kept_ticks_.store(std::min(limits.slow_ticks, limits.history_ticks), std::memory_order_relaxed);
+  kept_ticks_.store(KeptTicks(), std::memory_order_relaxed);
   bool is_new = cpu_read_interval_ticks_.exchange(limits.cpu_read_interval_ticks) == 0;
   if (is_new && limits.cpu_ticks != kNever) cpu_read_due_ticks_.store(0);
 }
@@ -47,8 +47,13 @@ void LoopProbe::SetLimits(const Limits& limits) {
 void LoopProbe::SetFirstLimits() {
   cpu_read_due_ticks_.store(0);
   if (note_ticks_.load() != kNever) return;  // an earlier loop's of this place
-  for (std::atomic<uint64_t>* limit : {&history_ticks_, &cpu_ticks_, &note_ticks_, &kept_ticks_})
-    limit->store(kLongTicks);
+  for (std::atomic<uint64_t>* limit : {&history_ticks_, &cpu_ticks_, &note_ticks_}) limit->store(kLongTicks);
+  kept_ticks_.store(KeptTicks());
+}
+
+void LoopProbe::SetObserver(LoopObserver* observer) {
+  observer_.store(observer, std::memory_order_release);  // publishes it
+  kept_ticks_.store(KeptTicks());
 }
 
 void LoopProbe::WakeWatchdog() {
@@ -122,12 +127,18 @@ void LoopProbe::Reset() {
 
 void LoopProbe::Keep(uint64_t duration_ticks) {
   // Relaxed loads: the words are this thread's own, and any limit will do.
-  uint64_t requested = 0;
-  if (kept_ticks_.load(std::memory_order_relaxed) == requested)
-    kept_ticks_.compare_exchange_strong(requested, std::min(slow_ticks_.load(std::memory_order_relaxed),
-                                                            history_ticks_.load(std::memory_order_relaxed)));
-  const bool is_history = duration_ticks > history_ticks_.load(std::memory_order_relaxed);
   const bool is_timed = words_.begin_ticks.load(std::memory_order_relaxed) != kUntimed;
+  LoopObserver* observer = observer_.load(std::memory_order_acquire);  // pairs with SetObserver
+  if (observer != nullptr && is_timed) {
+    const uint64_t begin_ticks = words_.begin_ticks.load(std::memory_order_relaxed);
+    observer->OnDispatchEnd(*this, begin_ticks + duration_ticks, duration_ticks,
+                            words_.tag.load(std::memory_order_relaxed));
+  }
+  uint64_t kept = kept_ticks_.load(std::memory_order_relaxed);
+  const bool is_requested = kept == kRequested;
+  if (is_requested) kept_ticks_.compare_exchange_strong(kept, KeptTicks());
+  if (!is_requested && duration_ticks <= LeastTicks()) return;
+  const bool is_history = duration_ticks > history_ticks_.load(std::memory_order_relaxed);
   if (is_timed && (is_history || track_.load(std::memory_order_relaxed) != nullptr))
     KeepWithTag(duration_ticks, is_history);
   if (!is_timed || duration_ticks <= slow_ticks_.load(std::memory_order_relaxed)) return;

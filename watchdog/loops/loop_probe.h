@@ -2,6 +2,7 @@
 // The words that a watched loop's thread writes and the watchdog reads.
 #pragma once
 
+#include <algorithm>
 #include <array>
 #include <atomic>
 #include <cstdint>
@@ -10,6 +11,7 @@
 #include "base/ticks.h"
 #include "policies/usage.h"
 #include "watchdog/loops/dispatch_history.h"
+#include "watchdog/loops/loop_observer.h"
 #include "watchdog/loops/woken_probes.h"
 
 namespace lagwatch::watchdog {
@@ -171,11 +173,14 @@ class alignas(64) LoopProbe {
   // RequestTrack(). Never reset.
   void SetTrack(DispatchHistory* track) { track_.store(track, std::memory_order_release); }  // publishes it
   const DispatchHistory* track() const { return track_.load(std::memory_order_acquire); }
+  // From now on `observer` is called at the end of each dispatch that has a time stamp; null: none is.
+  // Context: any.
+  void SetObserver(LoopObserver* observer);
   // The thread that begins dispatches from now on: the caller, or another process's.
   void SetThread(const base::Thread& thread) { thread_ = thread; }
   // The dispatch under way is kept in the track, however short it is. Context: any.
   void RequestTrack() {
-    kept_ticks_.store(0, std::memory_order_relaxed);  // at worst another dispatch is kept, or none
+    kept_ticks_.store(kRequested, std::memory_order_relaxed);  // at worst another dispatch is kept, or none
   }
   // The word that RequestTrack() sets to 0: for callers that may write no more than a word.
   std::atomic<uint64_t>* track_request() { return &kept_ticks_; }
@@ -226,6 +231,9 @@ class alignas(64) LoopProbe {
 
  private:
   static constexpr uint64_t kNever = UINT64_MAX;
+  // As kept_ticks_: all dispatches, of which the track has the one under way only, or an observer sees each.
+  static constexpr uint64_t kRequested = 0;
+  static constexpr uint64_t kObserved = 1;
   // Of the first limits, whose duration is not known yet: 1 to 200 ms, by the processor.
   static constexpr uint64_t kLongTicks = uint64_t{1} << 22;
 
@@ -260,6 +268,15 @@ class alignas(64) LoopProbe {
   void SetOpenTag(uint64_t pair, const char* tag) {
     if (pair <= open_tags_.size()) open_tags_[pair - 1] = tag;
   }
+  // From which a dispatch that was not requested is recorded.
+  uint64_t LeastTicks() const {
+    return std::min(slow_ticks_.load(std::memory_order_relaxed),
+                    history_ticks_.load(std::memory_order_relaxed));  // any limit will do
+  }
+  uint64_t KeptTicks() const {
+    // Relaxed: a dispatch more or less.
+    return observer_.load(std::memory_order_relaxed) != nullptr ? kObserved : LeastTicks();
+  }
   // Records a dispatch that is beyond the limits, or requested.
   void Keep(uint64_t duration_ticks);
   void KeepWithTag(uint64_t duration_ticks, bool is_history);
@@ -289,6 +306,7 @@ class alignas(64) LoopProbe {
   std::atomic<int64_t> first_begin_ns_{0};
   std::atomic<DispatchHistory*> notes_{nullptr};
   std::atomic<DispatchHistory*> track_{nullptr};
+  std::atomic<LoopObserver*> observer_{nullptr};
   base::Thread thread_;
   std::array<std::atomic<uint64_t>, policies::DurationHistogram::kBuckets> long_counts_{};
 

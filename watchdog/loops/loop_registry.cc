@@ -34,6 +34,7 @@ WatchedLoop* LoopRegistry::Add(const char* name, int tid, const std::function<vo
     if (generation % 2 != 0) continue;
     lowest_free_ = i + 1;
     if (keeps_tracks_) AddTrack(i);
+    loop.probe.SetObserver(dispatch_observer_);
     loop.probe.SetThread({process_, tid});
     if (has_watchdog_.load()) loop.probe.SetFirstLimits();
     loop.tid.store(tid, std::memory_order_relaxed);  // published by the generation, as the next
@@ -78,6 +79,17 @@ void LoopRegistry::KeepTracks() {
   for (size_t i = 0; i < places().size(); ++i) AddTrack(i);
 }
 
+void LoopRegistry::SetObserver(LoopObserver* observer, bool wants_dispatches) {
+  std::lock_guard lock(mutex_);
+  observer_.store(observer);
+  dispatch_observer_ = wants_dispatches ? observer : nullptr;
+  ObserveAll(dispatch_observer_);
+}
+
+void LoopRegistry::ObserveAll(LoopObserver* observer) {
+  for (WatchedLoop& loop : places()) loop.probe.SetObserver(observer);
+}
+
 void LoopRegistry::AddTrack(size_t place) {
   Block& block = *blocks_[place / kBlockLoops].load();
   if (block.tracks == nullptr) block.tracks = base::MapKeptBlock<DispatchHistory>(kBlockLoops);
@@ -104,6 +116,9 @@ void LoopRegistry::KeepOnlyThread(int parent_tid, int child_tid) {
   new (&mutex_) std::mutex;
   dump_requests_.Close();
   has_watchdog_.store(false);
+  observer_.store(nullptr);
+  dispatch_observer_ = nullptr;
+  ObserveAll(nullptr);
   woken_probes_.Reset();
   for (WatchedLoop& loop : places()) loop.probe.ForgetListed();
   for (size_t i = 0; i < kMaxLoops; ++i) {  // one may just have been taken

@@ -18,6 +18,7 @@
 #include "watchdog/loops/dump_requests.h"
 #include "watchdog/loops/loop_frames.h"
 #include "watchdog/loops/loop_limits.h"
+#include "watchdog/loops/loop_observer.h"
 #include "watchdog/loops/loop_probe.h"
 #include "watchdog/loops/loop_scopes.h"
 
@@ -167,6 +168,15 @@ class LoopRegistry {
   // From now on loops have a track for recorders. Context: background (as Add).
   void KeepTracks();
 
+  // From now on `observer`, which is never destroyed, sees hangs, and the ends of all loops'
+  // dispatches if it `wants_dispatches`; null: none is. A forked child has none. Context: background (as
+  // Add).
+  void SetObserver(LoopObserver* observer, bool wants_dispatches);
+  // Context: any.
+  LoopObserver* observer() const {
+    return observer_.load(std::memory_order_acquire);
+  }  // pairs with its store
+
   // The watchdog's sleeper: it outlives the watchdog, because a loop may be about to wake it. A new loop
   // wakes it, too.
   base::Sleeper& watchdog_sleeper() { return watchdog_sleeper_; }
@@ -199,6 +209,7 @@ class LoopRegistry {
   bool HasBlockOf(size_t place);
   void FreePlace(WatchedLoop* loop);
   void AddTrack(size_t place);
+  void ObserveAll(LoopObserver* observer);
 
   base::Process process_;
   std::mutex mutex_;
@@ -206,6 +217,8 @@ class LoopRegistry {
   std::atomic<size_t> taken_count_{0};
   size_t lowest_free_ = 0;  // no place before it is free
   bool keeps_tracks_ = false;
+  std::atomic<LoopObserver*> observer_{nullptr};
+  LoopObserver* dispatch_observer_ = nullptr;
   base::Counter refused_count_;
   base::Sleeper watchdog_sleeper_;
   WokenProbes woken_probes_{&watchdog_sleeper_};

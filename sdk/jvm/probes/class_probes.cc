@@ -5,25 +5,6 @@
 #include <utility>
 
 namespace lagwatch::sdk::jvm {
-namespace {
-
-// The letters of Weaver.java for what a site wants to be called for.
-const char* KindsOfSite(const SiteState& site) {
-  const uint32_t needs = site.probe->needs();
-  switch (site.probe->place().kind) {
-    case probe::PlaceKind::kReturn:
-      return (needs & probe::kNeedsReturned) != 0 ? "V" : "R";
-    case probe::PlaceKind::kError:
-      return "X";
-    case probe::PlaceKind::kDuration:
-      return "RX";
-    default:
-      return (needs & (probe::kNeedsIntArguments | probe::kNeedsFloatArguments)) != 0 ? "A" : "E";
-  }
-}
-
-}  // namespace
-
 void SiteOutcome::Refuse(const std::string& name, const std::string& reason) {
   if (refused++ == 0) why = name + ": " + reason;
 }
@@ -53,13 +34,13 @@ bool ClassProbes::Remove(std::span<const SiteState* const> sites) {
   return removed != 0;
 }
 
-std::string ClassProbes::Plan(const std::map<const SiteState*, uint32_t>& ids) const {
+std::string ClassProbes::Plan(const SiteCodes& codes) const {
   std::string plan;
   for (const Method& method : methods_) {
     for (const Site& site : method.sites) {
+      const SiteCode& code = codes.at(site.state);
       plan += (plan.empty() ? "" : "\n") + method.method.name + " " + method.method.descriptor + " " +
-              std::to_string(method.original.size()) + " " + std::to_string(ids.at(site.state)) + " " +
-              KindsOfSite(*site.state);
+              std::to_string(method.original.size()) + " " + std::to_string(code.id) + " " + code.kinds;
     }
   }
   return plan;

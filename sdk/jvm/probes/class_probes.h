@@ -17,7 +17,7 @@ namespace lagwatch::sdk::jvm {
 
 using Bytecode = std::vector<unsigned char>;
 
-// What became of the sites of one arming.
+// The result of one arming for a site.
 struct SiteOutcome {
   uint32_t methods = 0;  // that have the probe
   uint32_t refused = 0;  // methods and classes
@@ -27,6 +27,14 @@ struct SiteOutcome {
   std::string Text() const;
 };
 using Outcomes = std::map<const SiteState*, SiteOutcome>;
+
+// The form in which inserted code names a site, for Weaver.java.
+struct SiteCode {
+  uint32_t id = 0;
+  const char* kinds = "";
+  bool is_counter = false;  // `id` is a counter's
+};
+using SiteCodes = std::map<const SiteState*, SiteCode>;
 
 class ClassProbes {
  public:
@@ -40,8 +48,8 @@ class ClassProbes {
   // Whether there were any.
   bool Remove(std::span<const SiteState* const> sites);
 
-  // What Weaver.java is to do: empty for nothing. `ids` are those of the sites.
-  std::string Plan(const std::map<const SiteState*, uint32_t>& ids) const;
+  // The plan for Weaver.java; empty: nothing is to be done.
+  std::string Plan(const SiteCodes& codes) const;
   // Takes away those that are not in the class yet, of a method ("NAMEDESCRIPTOR") or, if it is empty, of
   // all. False if there are none.
   bool RefuseNew(const std::string& method, const std::string& reason, Outcomes* outcomes);

@@ -14,6 +14,7 @@
 #include <span>
 #include <vector>
 
+#include "probe/run/interpreter.h"
 #include "sdk/jvm/probes/class_probes.h"
 #include "sdk/jvm/probes/java_hits.h"
 #include "sdk/jvm/probes/jvm_thread.h"
@@ -24,6 +25,36 @@
 
 namespace lagwatch::sdk::jvm {
 namespace {
+
+constexpr char kTooMany[] = "the JVM has as many probes as there may be";
+
+// The letters of Weaver.java for what a site wants to be called for.
+const char* KindsOfSite(const SiteState& site) {
+  const uint32_t needs = site.probe->needs();
+  switch (site.probe->place().kind) {
+    case probe::PlaceKind::kReturn:
+      return (needs & probe::kNeedsReturned) != 0 ? "V" : "R";
+    case probe::PlaceKind::kError:
+      return "X";
+    case probe::PlaceKind::kDuration:
+      return "RX";
+    default:
+      return (needs & (probe::kNeedsIntArguments | probe::kNeedsFloatArguments)) != 0 ? "A" : "E";
+  }
+}
+
+// The letter of a site that is only counted, where the weaver can do that; else null.
+const char* CountedKindOf(const SiteState& site) {
+  if (!probe::CountsHitsOnly(*site.probe, *site.state)) return nullptr;
+  switch (site.probe->place().kind) {
+    case probe::PlaceKind::kEntry:
+      return "C";
+    case probe::PlaceKind::kReturn:
+      return "D";
+    default:
+      return nullptr;
+  }
+}
 
 std::atomic<bool> g_is_over{false};  // the JVM ends: its code is not changed any more
 
@@ -48,6 +79,9 @@ class JavaProbes final : public JavaProber {
     if (!is_original) thread_.Do([&](JNIEnv* jni) { is_original = IsOriginalHere(jni); });
     return is_original;
   }
+  void CollectCounts() override {
+    if (counted_sites_.load() != 0) thread_.Do([&](JNIEnv* jni) { CollectHere(jni); });
+  }
   std::string Caution() const override {
     if (!is_slow_at_first_ || has_changed_.load()) return "";
     return "the JVM was started without lagwatch's agent: one of this version compiles all its code again at "
@@ -65,7 +99,10 @@ class JavaProbes final : public JavaProber {
   void ArmHere(JNIEnv* jni, std::span<const SiteState* const> sites, std::vector<SiteResult>* results);
   void DisarmHere(JNIEnv* jni, std::span<const SiteState* const> sites);
   bool IsOriginalHere(JNIEnv* jni);
-  // Adds the site's methods to their classes. What else is to be said, if there are none.
+  void CollectHere(JNIEnv* jni);
+  // False if there are no numbers left.
+  bool GiveCode(JNIEnv* jni, const SiteState* site);
+  // Adds the site's methods to their classes. Returns the reason if there are none.
   std::string AddMethods(JNIEnv* jni, const MethodSearch& search, const SiteState* site, Classes* touched);
   ClassProbes* ProbesOf(JNIEnv* jni, jclass type);
   void Retransform(JNIEnv* jni, const Classes& classes);
@@ -77,7 +114,9 @@ class JavaProbes final : public JavaProber {
   std::atomic<bool> has_changed_{false};
   JvmThread thread_;
   std::unique_ptr<Weaver> weaver_;
-  std::map<const SiteState*, uint32_t> ids_;
+  SiteCodes codes_;
+  std::atomic<size_t> counted_sites_{0};
+  std::vector<uint32_t> free_counters_;
   std::list<ClassProbes> classes_;
   // Of the retransformation that is under way.
   Outcomes outcomes_;
@@ -140,16 +179,14 @@ void JavaProbes::ArmHere(JNIEnv* jni, std::span<const SiteState* const> sites,
     for (SiteResult& result : *results) result.text = weaver.status().message();
     if (!weaver.ok()) return;
     weaver_ = std::move(weaver).value();
+    for (uint32_t counter = Weaver::kCounters; counter != 0; --counter) free_counters_.push_back(counter - 1);
   }
   const MethodSearch search(tools_, jni, *weaver_);
   outcomes_.clear();
   Classes touched;
   for (size_t i = 0; i < sites.size(); ++i) {
-    const uint32_t id = AddHitSite(sites[i]);
-    (*results)[i].text = "the JVM has as many probes as there may be";
-    if (id == 0) continue;
-    ids_[sites[i]] = id;
-    (*results)[i].text = AddMethods(jni, search, sites[i], &touched);
+    const bool has_code = GiveCode(jni, sites[i]);
+    (*results)[i].text = has_code ? AddMethods(jni, search, sites[i], &touched) : kTooMany;
   }
   Retransform(jni, touched);
   for (size_t i = 0; i < sites.size(); ++i) {
@@ -173,8 +210,38 @@ void JavaProbes::DisarmHere(JNIEnv* jni, std::span<const SiteState* const> sites
   }
   Retransform(jni, classes);
   for (const SiteState* site : sites) {
-    if (const auto id = ids_.find(site); id != ids_.end()) RemoveHitSite(id->second);
-    ids_.erase(site);
+    const auto code = codes_.find(site);
+    if (code == codes_.end()) continue;
+    if (code->second.is_counter) {
+      free_counters_.insert(free_counters_.begin(), code->second.id);  // a call may still count at its end
+      counted_sites_.fetch_sub(1);
+    } else {
+      RemoveHitSite(code->second.id);
+    }
+    codes_.erase(code);
+  }
+}
+
+bool JavaProbes::GiveCode(JNIEnv* jni, const SiteState* site) {
+  SiteCode code{.id = 0, .kinds = CountedKindOf(*site), .is_counter = true};
+  if (code.kinds != nullptr && !free_counters_.empty()) {
+    code.id = free_counters_.back();
+    free_counters_.pop_back();
+    weaver_->TakeCount(jni, code.id);
+    counted_sites_.fetch_add(1);
+  } else {
+    code = {.id = AddHitSite(site), .kinds = KindsOfSite(*site), .is_counter = false};
+    if (code.id == 0) return false;
+  }
+  codes_[site] = code;
+  return true;
+}
+
+void JavaProbes::CollectHere(JNIEnv* jni) {
+  for (const auto& [site, code] : codes_) {
+    if (!code.is_counter || !site->is_active->load()) continue;
+    const uint64_t hits = weaver_->TakeCount(jni, code.id);
+    if (hits != 0) probe::AddCountedHits(*site->probe, hits, site->state);
   }
 }
 
@@ -230,7 +297,7 @@ void JavaProbes::OnClassFile(JNIEnv* jni, jclass type, std::span<const unsigned 
   if (!thread_.IsCurrent()) return;
   ClassProbes* probes = ProbesOf(jni, type);
   if (probes == nullptr) return;
-  for (std::string plan = probes->Plan(ids_); !plan.empty(); plan = probes->Plan(ids_)) {
+  for (std::string plan = probes->Plan(codes_); !plan.empty(); plan = probes->Plan(codes_)) {
     auto woven = weaver_->Weave(jni, file, plan);
     if (woven.ok()) {
       if (tools_->Allocate(static_cast<jlong>(woven->size()), bytes) != JVMTI_ERROR_NONE) return;

@@ -3,7 +3,6 @@
 
 #include <algorithm>
 #include <span>
-#include <sstream>
 #include <string_view>
 
 #include "base/command_line/nearest_word.h"
@@ -86,6 +85,13 @@ std::string WhyNoProbe(const probe::VerifiedProbe& probe) {
   if (has_arguments && kind != probe::PlaceKind::kEntry)
     return "arguments of Java methods are known at @entry only";
   return "";
+}
+
+// The part before `end`, or all; it and `end` are taken off.
+std::string_view TakeUntil(char end, std::string_view* rest) {
+  const std::string_view part = rest->substr(0, rest->find(end));
+  rest->remove_prefix(std::min(part.size() + 1, rest->size()));
+  return part;
 }
 
 std::string Nearest(const std::string& name, const std::vector<std::string>& names) {
@@ -207,11 +213,12 @@ void MethodSearch::FindAnnotated(const Wanted& wanted, FoundMethods* found) cons
 
 void MethodSearch::FindAnnotatedIn(const Loaded& loaded, const std::string& annotations, const Wanted& wanted,
                                    FoundMethods* found) const {
-  std::istringstream lines(annotations);
-  for (std::string line; std::getline(lines, line);) {
-    std::istringstream words(line);
-    std::string annotation, name, descriptor;
-    words >> annotation >> name >> descriptor;
+  std::string_view rest = annotations;
+  while (!rest.empty()) {
+    std::string_view line = TakeUntil('\n', &rest);
+    const std::string annotation(TakeUntil(' ', &line));
+    const std::string name(TakeUntil(' ', &line));
+    const std::string descriptor(line);
     if (!wanted.Matches(wanted.type, annotation)) continue;
     std::vector<std::string> names;
     if (name.empty()) {  // of the class

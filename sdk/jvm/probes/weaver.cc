@@ -57,11 +57,12 @@ jclass DefineInBoot(JNIEnv* jni, const char* name, std::span<const unsigned char
 
 // The class of the native methods, in java.lang: the only package that classes of every loader see.
 bool DefineHooks(JNIEnv* jni, jclass classes, jclass weaver) {
-  const jmethodID hooks = jni->GetStaticMethodID(weaver, "hooks", "()[B");
+  const jmethodID hooks = jni->GetStaticMethodID(weaver, "hooks", "(I)[B");
   const jmethodID bind =
       hooks == nullptr ? nullptr : jni->GetStaticMethodID(classes, "bind", "(Ljava/lang/Class;)V");
   if (bind == nullptr) return false;
-  auto* const file = static_cast<jbyteArray>(jni->CallStaticObjectMethod(weaver, hooks));
+  auto* const file =
+      static_cast<jbyteArray>(jni->CallStaticObjectMethod(weaver, hooks, jint{Weaver::kCounters}));
   if (jni->ExceptionCheck() != JNI_FALSE) return false;
   const jclass type = DefineInBoot(jni, "java/lang/LagwatchProbes", BytesOfArray(jni, file));
   if (type == nullptr) return false;
@@ -92,6 +93,19 @@ jclass LoadFrom(JNIEnv* jni, jobject loader, const char* name) {
   if (text == nullptr) return nullptr;
   auto* const loaded = static_cast<jclass>(jni->CallObjectMethod(loader, load, text));
   return jni->ExceptionCheck() == JNI_FALSE ? loaded : nullptr;
+}
+
+// A global reference to the hooks' counters.
+jobject FindCounts(JNIEnv* jni, jmethodID* exchange) {
+  const jclass hooks = jni->FindClass("java/lang/LagwatchProbes");
+  const jclass type =
+      hooks == nullptr ? nullptr : jni->FindClass("java/util/concurrent/atomic/AtomicLongArray");
+  const jfieldID field =
+      type == nullptr
+          ? nullptr
+          : jni->GetStaticFieldID(hooks, "counts", "Ljava/util/concurrent/atomic/AtomicLongArray;");
+  *exchange = field == nullptr ? nullptr : jni->GetMethodID(type, "getAndSet", "(IJ)J");
+  return *exchange == nullptr ? nullptr : jni->NewGlobalRef(jni->GetStaticObjectField(hooks, field));
 }
 
 // The text that a call has returned, unless an exception is pending.
@@ -130,10 +144,19 @@ base::Result<std::unique_ptr<Weaver>> Weaver::Load(jvmtiEnv* tools, JNIEnv* jni)
     return base::Status(base::StatusCode::kUnavailable,
                         "the JVM has other classes of lagwatch's: " + TakeJavaException(jni));
   }
+  weaver->counts_ = FindCounts(jni, &weaver->exchange_);
+  if (weaver->counts_ == nullptr)
+    return base::Status(base::StatusCode::kUnavailable, "the JVM has no memory: " + TakeJavaException(jni));
   weaver->type_ = static_cast<jclass>(jni->NewGlobalRef(type));
   weaver->matcher_ = static_cast<jclass>(jni->NewGlobalRef(matcher));
   weaver->loader_ = jni->NewGlobalRef(loader);
   return weaver;
+}
+
+uint64_t Weaver::TakeCount(JNIEnv* jni, uint32_t counter) const {
+  constexpr uint32_t kWordsOfCounter = 8;  // as Weaver.java has it
+  return static_cast<uint64_t>(
+      jni->CallLongMethod(counts_, exchange_, static_cast<jint>(counter * kWordsOfCounter), jlong{0}));
 }
 
 base::Result<std::string> Weaver::Matching(JNIEnv* jni, const std::string& expression,

@@ -170,7 +170,7 @@ std::string Probe(const char* config_text) {
   trace::LeaveThisThreadOut();
   const PreloadConfig config = PreloadConfig::Parse(config_text);
   if (!MayRunAttached(config)) return "-a seccomp filter confines it";
-  const OpenedProbes opened = OpenProbes(config.probe_directory);
+  const OpenedProbes opened = OpenProbesHere(config.probe_directory);
   return opened.why_not.empty() ? "+" + opened.socket_path : AnswerOf(opened.why_not);
 }
 

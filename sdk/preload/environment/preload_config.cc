@@ -20,6 +20,7 @@ constexpr std::pair<std::string_view, std::string PreloadConfig::*> kTexts[] = {
     {"trace_patched_modules", &PreloadConfig::trace_patched_modules},
     {"trace_patched_functions", &PreloadConfig::trace_patched_functions},
     {"trace_unpatched_functions", &PreloadConfig::trace_unpatched_functions},
+    {"trace_rules", &PreloadConfig::trace_rules},
 };
 
 constexpr std::pair<std::string_view, uint32_t PreloadConfig::*> kNumbers[] = {
@@ -38,6 +39,7 @@ constexpr std::pair<std::string_view, uint32_t PreloadConfig::*> kNumbers[] = {
     {"trace_worker_interval_us", &PreloadConfig::trace_worker_interval_us},
     {"trace_worker_groups", &PreloadConfig::trace_worker_groups},
     {"trace_calls", &PreloadConfig::trace_calls},
+    {"trace_call_limit", &PreloadConfig::trace_call_limit},
     {"trace_hook_interval_us", &PreloadConfig::trace_hook_interval_us},
 };
 

@@ -51,6 +51,8 @@ struct PreloadConfig {
   std::string trace_patched_modules;        // separated by commas; empty: nothing is patched
   std::string trace_patched_functions;      // of these; empty: all
   std::string trace_unpatched_functions;    // but not these
+  std::string trace_rules;                  // the file of trace::InstrumentRules; empty: none
+  uint32_t trace_call_limit = 100'000;      // CallOptions::most_calls_per_s
   uint32_t trace_hook_interval_us = 1'000;  // 0: no captures in hooked calls
 
   ChildrenFollowed children_followed() const;

@@ -20,6 +20,7 @@
 #include "sdk/preload/watch/process_config.h"
 #include "sdk/preload/watch/thread_state.h"
 #include "sdk/preload/watch/trace_recording.h"
+#include "sdk/probe/process_probes.h"
 #include "sdk/process_monitor.h"
 #include "sdk/run/run_writer.h"
 
@@ -154,6 +155,8 @@ void WatchServiceBeats(const PreloadConfig& config) {
 void IgnoreServiceBeats() { g_service_beats.store(nullptr); }
 
 MonitorPause StopForConfinement(Confinement confinement) {
+  if (confinement != Confinement::kFilter || !ProcessConfig::Instance().is_seccomp_allowed())
+    EndProbesForConfinement();
   if (g_wait_switches.is_off.load()) {
     // The others can be seen in this library's constructor.
     if (confinement == Confinement::kDispatchedCalls) base::SetConfined(true);

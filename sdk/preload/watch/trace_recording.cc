@@ -14,6 +14,7 @@
 #include "base/text.h"
 #include "sdk/trace/shared_calls.h"
 #include "stack/code_map.h"
+#include "trace/instrument/rules/instrument_rules.h"
 #include "trace/record/recorder.h"
 
 namespace lagwatch::sdk {
@@ -32,6 +33,12 @@ trace::RecorderOptions OptionsOf(const PreloadConfig& config) {
   options.calls.filter.allow_modules = base::SplitAtCommas(config.trace_patched_modules);
   options.calls.filter.allow_functions = base::SplitAtCommas(config.trace_patched_functions);
   options.calls.filter.deny_functions = base::SplitAtCommas(config.trace_unpatched_functions);
+  options.calls.most_calls_per_s = config.trace_call_limit;
+  if (config.trace_rules.empty()) return options;
+  // The command has read them, so this file is as it should be.
+  auto rules = trace::InstrumentRules::Read(config.trace_rules);
+  if (rules.ok()) options.calls.filter.rules = std::move(rules).value();
+  options.calls.are_patched &= rules.ok();
   return options;
 }
 

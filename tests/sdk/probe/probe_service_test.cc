@@ -193,6 +193,30 @@ TEST_F(ProbeServiceTest, TakesProbesAwayOfAScriptThatHasTurnedItselfOff) {
   console.Ask(ProbeMessageKind::kDisarm, ProgramQuestion{id});
 }
 
+uint64_t MappedPages() {
+  std::ifstream file("/proc/self/statm");
+  uint64_t pages = 0;
+  file >> pages;
+  return pages;
+}
+
+// Each has tables, and room for locks, of a third of a megabyte at least.
+TEST_F(ProbeServiceTest, FreesWhatWasArmedOnceNoThreadCanBeThere) {
+  constexpr uint64_t kFewPages = 1024;
+  constexpr int kTimes = 40;
+  TestConsole console(service_->socket_path());
+  const auto arm_and_disarm = [&] {
+    const uint32_t id = console.Arm("service_test_function { count by arg0 keys 10000 }");
+    service_test_function(1);
+    console.Ask(ProbeMessageKind::kDisarm, ProgramQuestion{id});
+  };
+  arm_and_disarm();
+  EXPECT_TRUE(testing::WaitUntil([&, before = MappedPages()] { return MappedPages() < before; }));
+  const uint64_t before = MappedPages();
+  for (int i = 0; i < kTimes; ++i) arm_and_disarm();
+  EXPECT_TRUE(testing::WaitUntil([&] { return MappedPages() < before + kFewPages; })) << MappedPages();
+}
+
 TEST_F(ProbeServiceTest, RemovesProbesThatNoConsoleFollows) {
   { EXPECT_NE(TestConsole(service_->socket_path()).Arm("service_test_function { count }"), 0U); }
   EXPECT_NE(FirstBytes(), original_);

@@ -138,7 +138,7 @@ def node(_folder: pathlib.Path):
 @contextlib.contextmanager
 def postgres(folder: pathlib.Path):
     programs = sorted(pathlib.Path("/usr/lib/postgresql").glob("*/bin"))[-1]
-    as_user = ["runuser", "-u", "postgres", "--"] if os.geteuid() == 0 else []
+    as_user = ["setpriv", "--reuid=postgres", "--regid=postgres", "--init-groups"] if os.geteuid() == 0 else []
     if as_user:
         shutil.chown(folder, "postgres")
     data, port = str(folder / "data"), free_port()

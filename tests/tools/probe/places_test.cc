@@ -1,8 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 // The places and values of probes, on a program that knows what there is to see.
 #include <csignal>
+#include <fstream>
 #include <nlohmann/json.hpp>
 
+#include "tests/testing/temp_directory.h"
 #include "tests/tools/probe/probe_testing.h"
 
 namespace lagwatch::tools {
@@ -104,6 +106,22 @@ TEST_F(ProbeTest, ShowsWhatTheProgramsEndCounts) {
   EXPECT_EQ(program_->Wait(), 3);
   EXPECT_EQ(console->Wait(), 0);
   EXPECT_THAT(Records(console->Output()), ::testing::UnorderedElementsAre("0", "1", "3"));
+}
+
+TEST_F(ProbeTest, PatternsMeanFunctionsThatTheRulesTake) {
+  const testing::ScopedTempDirectory directory;
+  const std::string rules = directory / "some.rules";
+  std::ofstream(rules) << "- add_*\n- file places_of_others.cc\n";
+  ASSERT_EQ(Ask({pid(), "--functions", "*_number*", "--rules", rules}), 0) << errors_;
+  EXPECT_THAT(output_, HasSubstr("scale_number"));
+  EXPECT_THAT(output_, ::testing::Not(HasSubstr("add_numbers")));
+  EXPECT_EQ(Ask({pid(), "add_n* { count }", "--rules", rules}), 2);
+  EXPECT_THAT(errors_, HasSubstr("the rules leave out all 1 functions that 'add_n*' means"));
+  // A name in full means its function. Rules for source files count, too.
+  EXPECT_THAT(Records(Probe("add_numbers { print(a) }", "add 1", {"--rules", rules})), ElementsAre("0"));
+  std::ofstream(rules) << "- file probed_program.cc\n";
+  EXPECT_EQ(Ask({pid(), "add_n* { count }", "--rules", rules}), 2);
+  EXPECT_THAT(errors_, HasSubstr("the rules leave out all"));
 }
 
 TEST_F(ProbeTest, RunsTimersUntilTheTimeIsOver) {

@@ -7,6 +7,7 @@
 #include <pthread.h>
 #include <sys/prctl.h>
 #include <sys/syscall.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include <cstddef>
@@ -15,6 +16,30 @@
 #include <cstdlib>
 #include <cstring>
 #include <stdexcept>
+
+// As <sys/sdt.h> writes it: a note about an instruction without effect. Listeners count themselves.
+#define LISTENED_NOTE(provider, name, arguments) \
+  "990: nop\n"                                   \
+  ".pushsection .note.stapsdt, \"\", @note\n"    \
+  ".balign 4\n"                                  \
+  ".4byte 992f - 991f, 994f - 993f, 3\n"         \
+  "991: .asciz \"stapsdt\"\n"                    \
+  "992: .balign 4\n"                             \
+  "993: .8byte 990b, 0, " #provider "_" #name    \
+  "_semaphore\n"                                 \
+  ".asciz \"" #provider                          \
+  "\"\n"                                         \
+  ".asciz \"" #name                              \
+  "\"\n"                                         \
+  ".asciz \"" arguments                          \
+  "\"\n"                                         \
+  "994: .balign 4\n"                             \
+  ".popsection\n"
+
+extern "C" {
+__attribute__((section(".probes"), used)) volatile unsigned short shop_sale_semaphore = 0;
+__attribute__((section(".probes"), used)) volatile unsigned short shop_compared_semaphore = 0;
+}
 
 struct Uri {
   int length;
@@ -33,6 +58,13 @@ extern "C" {
   return a + b;
 }
 
+[[gnu::always_inline]] inline int twice_number(int number) { return 2 * number; }
+
+[[gnu::noinline]] int use_inlined(int number) {
+  asm volatile("");
+  return twice_number(number) + 1;
+}
+
 [[gnu::noinline]] double scale_number(double number, float factor) {
   asm volatile("");
   return number * static_cast<double>(factor);
@@ -41,6 +73,25 @@ extern "C" {
 [[gnu::noinline]] size_t handle_request(const Request* request, const char* tag) {
   asm volatile("");
   return static_cast<size_t>(request->uri->length) + std::strlen(tag);
+}
+
+[[gnu::noinline]] long sell_goods(int number, long price) {
+  asm volatile(LISTENED_NOTE(shop, sale, "-4@%k0 8@%1 4@$7 8f@%%xmm0") : : "r"(number), "r"(price));
+  return number + price;
+}
+
+// With values below the stack pointer, and flags that are needed behind the note.
+[[gnu::noinline]] long compare_goods(long a, long b) {
+  volatile long kept[8];
+  for (long i = 0; i < 8; ++i) kept[i] = a * i + b;
+  bool is_less = false;
+  asm volatile("cmp %2, %1\n" LISTENED_NOTE(shop, compared, "8@%1 8@%2") "setl %0\n"
+               : "=q"(is_less)
+               : "r"(a), "r"(b)
+               : "cc");
+  long sum = is_less ? 1000 : 0;
+  for (const volatile long& each : kept) sum += each;
+  return sum;
 }
 
 [[gnu::noinline]] void sleep_ms(int ms) {
@@ -73,12 +124,16 @@ volatile size_t g_copy_bytes = 1234;
 void Repeat(const char* what, int count) {
   Request request{.number = 7, .uri = nullptr, .own = {.length = 5, .text = "/home"}};
   request.uri = &request.own;
+  long compared = 0;
   for (int i = 0; i < count; ++i) {
     if (std::strcmp(what, "add") == 0) add_numbers(i, 2);
     if (std::strcmp(what, "scale") == 0) scale_number(i, 0.5F);
     if (std::strcmp(what, "request") == 0) handle_request(&request, i % 2 == 0 ? "even" : "odd");
     if (std::strcmp(what, "sleep") == 0) sleep_ms(i % 2 == 0 ? 0 : 5);
+    if (std::strcmp(what, "inlined") == 0) compared += use_inlined(i);
     if (std::strcmp(what, "outer") == 0) outer_caller(1);
+    if (std::strcmp(what, "sell") == 0) sell_goods(-i, 100L * i);
+    if (std::strcmp(what, "compare") == 0) compared += compare_goods(i, 5);
     if (std::strcmp(what, "copy") == 0) __builtin_memcpy(g_copy, g_original, g_copy_bytes);
     if (std::strcmp(what, "alloc") == 0) {
       g_memory = std::malloc(1234);
@@ -96,19 +151,46 @@ void Repeat(const char* what, int count) {
       }
     }
   }
+  if (compared != 0) std::printf("compared %ld\n", compared);
 }
 
-// A filter that ends the process at a call that it does not expect.
-void Confine() {
-  sock_filter filter[] = {
+void PrintListeners() { std::printf("listeners %d %d\n", shop_sale_semaphore, shop_compared_semaphore); }
+
+// Children that have this process's memory, and call a function before they end.
+void CallInVforkChildren(int count) {
+  for (int i = 0; i < count; ++i) {
+    const pid_t child = vfork();
+    if (child == 0) {
+      add_numbers(i, 3);
+      _exit(0);
+    }
+    waitpid(child, nullptr, 0);
+  }
+}
+
+// A filter that ends the process at a call that it does not expect; or, for all threads, at any that these
+// commands do not need.
+void Confine(bool is_for_all) {
+  sock_filter one_call[] = {
       BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(seccomp_data, nr)),
       BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, SYS_process_vm_readv, 0, 1),
       BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_KILL_PROCESS),
       BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW),
   };
-  const sock_fprog program{4, filter};
+  sock_filter few_calls[] = {
+      BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(seccomp_data, nr)),
+      BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, SYS_read, 3, 0),
+      BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, SYS_write, 2, 0),
+      BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, SYS_exit_group, 1, 0),
+      BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_KILL_PROCESS),
+      BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW),
+  };
+  const sock_fprog programs[] = {{4, one_call}, {6, few_calls}};
   prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0);
-  std::printf("confined %d\n", prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &program));
+  const long result =
+      is_for_all ? syscall(SYS_seccomp, SECCOMP_SET_MODE_FILTER, SECCOMP_FILTER_FLAG_TSYNC, &programs[1])
+                 : prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &programs[0]);
+  std::printf("confined %ld\n", result);
 }
 
 // Of a function of its own, and one of the C library's.
@@ -135,8 +217,12 @@ int main() {
     if (std::strcmp(what, "become") == 0) return execl("/bin/sleep", "sleep", "20", nullptr);
     if (std::strcmp(what, "code") == 0)
       PrintCode();
+    else if (std::strcmp(what, "listeners") == 0)
+      PrintListeners();
     else if (std::strcmp(what, "confine") == 0)
-      Confine();
+      Confine(count != 0);
+    else if (std::strcmp(what, "vfork") == 0)
+      CallInVforkChildren(count);
     else if (std::strcmp(what, "fork") == 0)
       std::printf("child %d\n", fork() == 0 ? (Repeat("add", count), _exit(0), 0) : 0);
     else

@@ -53,7 +53,9 @@ TEST_F(ProbedPrograms, CountCommandsOfRedis) {
   address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
   ASSERT_TRUE(
       WaitUntil([&] { return connect(fd, reinterpret_cast<sockaddr*>(&address), sizeof address) == 0; }));
-  const auto console = Start({pid(), "processCommand @return { count; max(duration) }"});
+  // Its allocator is not the C library's.
+  const auto console =
+      Start({pid(), "processCommand @return { count; max(duration) } alloc { allocations: count }"});
   ASSERT_TRUE(WaitUntil([&] { return IsArmed(*console); })) << console->Errors();
   char answer[64];
   for (int i = 0; i < 20; ++i) {
@@ -64,6 +66,7 @@ TEST_F(ProbedPrograms, CountCommandsOfRedis) {
   console->Signal(SIGINT);
   EXPECT_EQ(console->Wait(), 0);
   EXPECT_THAT(console->Output(), ::testing::ContainsRegex("count\n +20"));
+  EXPECT_THAT(console->Output(), ::testing::ContainsRegex("allocations\n +[1-9]"));
   program_->Signal(SIGTERM);
   EXPECT_EQ(program_->Wait(), 0);
 }

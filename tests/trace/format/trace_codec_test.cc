@@ -32,6 +32,7 @@ Trace SampleTrace() {
   trace.frames = {{{0, 0x110, 0x100}, "main", "main.cc", 12},
                   {{1, 0x90, 0}, "", "", 0},
                   {{kNoIndex, 0x7fff'0000'1234, 0}, "", "", 0}};
+  trace.frames[0].id = 0xfedc'ba98'7654'3210;
   trace.nodes = {{kNoIndex, 0}, {0, 1}, {0, 2}, {kNoIndex, 2}};
   Thread main{4711, "editor", {}, {}, {}};
   Run sampled;
@@ -85,6 +86,7 @@ TEST(TraceCodec, GivesBackATrace) {
   EXPECT_TRUE(decoded->threads[0].runs[2].is_for_all);
   EXPECT_EQ(decoded->threads[0].runs[2].totals, (Totals{90, 1, 1, 1, 1, 1, 1}));
   EXPECT_EQ(decoded->frames[0].name, "main");
+  EXPECT_EQ(decoded->frames[0].id, 0xfedc'ba98'7654'3210);
   EXPECT_EQ(decoded->frames[2].module, kNoIndex);
   EXPECT_EQ(decoded->nodes[3].parent, kNoIndex);
   EXPECT_TRUE(decoded->threads[0].calls[0].is_enter);

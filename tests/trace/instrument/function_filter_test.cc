@@ -6,6 +6,10 @@
 namespace lagwatch::trace {
 namespace {
 
+bool WantsName(const FunctionFilter& filter, const char* symbol) {
+  return filter.WantsName({.module = "/lib/libeditor.so", .build_id = "", .symbol = symbol});
+}
+
 TEST(MatchesGlob, StarsAndQuestionMarks) {
   EXPECT_TRUE(MatchesGlob("*", ""));
   EXPECT_TRUE(MatchesGlob("lib*.so*", "libeditor.so.1.2"));
@@ -18,7 +22,7 @@ TEST(MatchesGlob, StarsAndQuestionMarks) {
 
 TEST(FunctionFilter, AnEmptyOneWantsEverything) {
   const FunctionFilter filter;
-  EXPECT_TRUE(filter.WantsModule("/usr/bin/editor") && filter.WantsAddress(1) && filter.WantsName(""));
+  EXPECT_TRUE(filter.WantsModule("/usr/bin/editor") && filter.WantsAddress(1) && WantsName(filter, ""));
 }
 
 TEST(FunctionFilter, DenyingIsStrongerThanAllowing) {
@@ -30,8 +34,9 @@ TEST(FunctionFilter, DenyingIsStrongerThanAllowing) {
                               .deny_addresses = {{0x1800, 0x1900}}};
   EXPECT_TRUE(filter.WantsModule("/lib/libeditor.so"));
   EXPECT_FALSE(filter.WantsModule("/lib/libc.so.6") || filter.WantsModule("/liberty/editor"));
-  EXPECT_TRUE(filter.WantsName("_ZN6Editor4SaveEv"));
-  EXPECT_FALSE(filter.WantsName("_ZN6Editor6OnTickEv") || filter.WantsName("main") || filter.WantsName(""));
+  EXPECT_TRUE(WantsName(filter, "_ZN6Editor4SaveEv"));
+  EXPECT_FALSE(WantsName(filter, "_ZN6Editor6OnTickEv") || WantsName(filter, "main") ||
+               WantsName(filter, ""));
   EXPECT_TRUE(filter.WantsAddress(0x1000) && filter.WantsAddress(0x1fff));
   EXPECT_FALSE(filter.WantsAddress(0x2000) || filter.WantsAddress(0x1850));
 }

@@ -22,7 +22,11 @@ class ArenaFile {
   ArenaFile(const ArenaFile&) = delete;
   ArenaFile& operator=(const ArenaFile&) = delete;
 
-  // Makes the file the user's, which cannot open it otherwise. Errors: kIo.
+  // Puts the rules for the recorder into a file beside it. Errors: kIo.
+  base::Status WriteRules(const std::string& text);
+  // Empty until then.
+  const std::string& rules_path() const { return rules_path_; }
+  // Makes the files the user's, which cannot open them otherwise. Errors: kIo.
   base::Status LetIn(uid_t uid) const;
   const std::string& path() const { return path_; }
   trace::Arena& arena() const { return *arena_; }
@@ -31,6 +35,7 @@ class ArenaFile {
   ArenaFile(std::string path, std::unique_ptr<trace::Arena> arena);
 
   std::string path_;
+  std::string rules_path_;
   std::unique_ptr<trace::Arena> arena_;
 };
 

@@ -10,6 +10,8 @@
 
 #include "collector/symbols/names/function_name.h"
 #include "collector/symbols/names/trace_namer.h"
+#include "trace/instrument/rules/function_names.h"
+#include "trace/model/functions.h"
 #include "trace/model/tag_frames.h"
 
 namespace lagwatch::tools {
@@ -31,18 +33,23 @@ void FrameNamer::Name(trace::Trace* trace, const std::function<void(size_t, size
   for (uint32_t i : order) {
     if (progress) progress(++done, order.size());
     trace::NamedFrame& frame = trace->frames[i];
-    if (!frame.name.empty() || frame.module >= trace->modules.size()) continue;
-    frame.name = NameOf(trace->modules[frame.module],
-                        frame.function_offset != 0 ? frame.function_offset : frame.offset);
+    if (frame.module >= trace->modules.size()) continue;
+    const bool has_all = !frame.name.empty() && (frame.id != 0 || frame.function_offset == 0);
+    if (has_all) continue;
+    const Known& known =
+        Find(trace->modules[frame.module], frame.function_offset != 0 ? frame.function_offset : frame.offset);
+    if (frame.id == 0) frame.id = known.id;
+    if (frame.name.empty()) frame.name = known.name;
   }
   tags.Apply();
 }
 
-const std::string& FrameNamer::NameOf(const trace::Module& module, uint64_t offset) {
-  const auto [place, is_new] = names_.try_emplace({module.path, module.build_id, offset});
+const FrameNamer::Known& FrameNamer::Find(const trace::Module& module, uint64_t offset) {
+  const auto [place, is_new] = known_.try_emplace({module.path, module.build_id, offset});
   if (is_new) {
     if (auto name = symbols_.NameOf(module.path, module.build_id, offset))
-      place->second = collector::ReadableFunctionName(*name);
+      place->second = {collector::ReadableFunctionName(*name),
+                       trace::StableFunctionId(module.path, trace::FunctionNames::Of(*name).whole)};
   }
   return place->second;
 }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Gives a trace's frames the names, files and lines that this machine's files know. Context: background.
+// Gives a trace's frames the ids, names, files and lines that this machine's files know. Context: background.
 #pragma once
 
 #include <cstdint>
@@ -32,13 +32,17 @@ class FrameNamer {
   std::vector<std::string> TakeNotes() { return symbolizer_->TakeNotes(); }
 
  private:
-  const std::string& NameOf(const trace::Module& module, uint64_t offset);
+  struct Known {
+    std::string name;  // empty: there is none
+    uint64_t id = 0;
+  };
+  const Known& Find(const trace::Module& module, uint64_t offset);
 
   explicit FrameNamer(std::unique_ptr<LocalSymbolizer> symbolizer) : symbolizer_(std::move(symbolizer)) {}
 
   std::unique_ptr<LocalSymbolizer> symbolizer_;
-  stack::LocalSymbols symbols_;  // for modules without a build id
-  std::map<std::tuple<std::string, std::string, uint64_t>, std::string> names_;  // empty: there is none
+  stack::LocalSymbols symbols_;  // for ids, and for modules without a build id
+  std::map<std::tuple<std::string, std::string, uint64_t>, Known> known_;
 };
 
 }  // namespace lagwatch::tools

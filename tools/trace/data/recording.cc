@@ -7,11 +7,15 @@
 #include <cmath>
 #include <cstdio>
 #include <iostream>
+#include <list>
 #include <utility>
 
 #include "base/clock.h"
+#include "tools/probe/process_functions.h"
+#include "tools/probe/rule_files.h"
 #include "tools/read/output.h"
 #include "tools/read/table.h"
+#include "tools/run/preload.h"
 #include "tools/trace/data/name_frames.h"
 #include "tools/trace/data/trace_file.h"
 #include "trace/format/whole_file.h"
@@ -44,7 +48,28 @@ std::string WithCommas(const std::vector<std::string>& parts) {
 
 base::Result<std::unique_ptr<Recording>> Recording::Create(const RecordOptions& options) {
   auto file = LAGWATCH_TRY(ArenaFile::Create(SizesOf(options)));
-  return std::unique_ptr<Recording>(new Recording(options, std::move(file)));
+  std::unique_ptr<Recording> recording(new Recording(options, std::move(file)));
+  if (base::Status status = recording->TakeRules(); !status.ok()) return status;
+  return recording;
+}
+
+base::Status Recording::TakeRules() {
+  const bool are_given = !options_.rules.file.empty() || !options_.rules.around.empty();
+  if (are_given && options_.patched_modules.empty()) options_.patched_modules = {"*"};
+  if (options_.patched_modules.empty()) return {};
+  std::list<ProcessModule> modules;
+  std::string program;
+  if (options_.pid != 0) {
+    auto functions = LAGWATCH_TRY(ProcessFunctions::Of(options_.pid));
+    program = functions.modules().front().seen_path();
+    modules = std::move(functions.modules());
+  } else if (auto found = FindWatchableProgram(options_.command.front()); found.ok()) {
+    program = *found;
+    modules.emplace_back(getpid(), program, 0);
+  }
+  const trace::InstrumentRules rules = LAGWATCH_TRY(RulesFor(options_.rules, program));
+  if (rules.empty()) return {};
+  return file_->WriteRules(ResolveFiles(rules, &modules).ToText());
 }
 
 Recording::Recording(const RecordOptions& options, std::unique_ptr<ArenaFile> file)
@@ -63,6 +88,8 @@ sdk::PreloadConfig Recording::ConfigFor(pid_t pid) const {
   config.trace_patched_modules = WithCommas(options_.patched_modules);
   config.trace_patched_functions = WithCommas(options_.patched_functions);
   config.trace_unpatched_functions = WithCommas(options_.unpatched_functions);
+  config.trace_rules = file_->rules_path();
+  config.trace_call_limit = options_.call_limit;
   config.trace_hook_interval_us = options_.has_no_hooks ? 0 : ToUs(options_.hook_interval_ms);
   return config;
 }

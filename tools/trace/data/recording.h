@@ -13,6 +13,7 @@
 
 #include "base/status.h"
 #include "sdk/preload/environment/preload_config.h"
+#include "tools/rules/rule_options.h"
 #include "tools/trace/data/arena_file.h"
 
 namespace lagwatch::tools {
@@ -27,6 +28,8 @@ struct RecordOptions {
   std::vector<std::string> patched_modules;
   std::vector<std::string> patched_functions;
   std::vector<std::string> unpatched_functions;
+  RuleOptions rules;
+  uint32_t call_limit = 100'000;  // calls a second of a patched function; 0: any number
   double hook_interval_ms = 1;
   bool has_no_hooks = false;
   double duration_s = 0;  // 0: until the program ends
@@ -40,7 +43,7 @@ struct RecordOptions {
 
 class Recording {
  public:
-  // Errors: kIo.
+  // Errors: kIo; those of RulesFor().
   static base::Result<std::unique_ptr<Recording>> Create(const RecordOptions& options);
 
   const trace::ArenaHeader& header() const { return file_->arena().header(); }
@@ -64,6 +67,8 @@ class Recording {
 
  private:
   Recording(const RecordOptions& options, std::unique_ptr<ArenaFile> file);
+  // Reads the rules, and hands them to the recorder.
+  base::Status TakeRules();
 
   RecordOptions options_;
   std::unique_ptr<ArenaFile> file_;

@@ -11,6 +11,10 @@ namespace lagwatch::trace {
 // instruction. Decodes only code that has such bytes; true, too, if it does not understand that.
 bool MayBranchInto(uint64_t begin, uint64_t end, size_t head_bytes);
 
+// Whether code of a function, [begin, end), may branch to `target`; true, too, if it has indirect jumps, or
+// is not understood.
+bool MayBranchTo(uint64_t begin, uint64_t end, uint64_t target);
+
 // Whether code from `begin` on reads the place of its function's return address, as setjmp() and dlsym() do.
 // Looks at what compilers write.
 bool ReadsReturnAddress(uint64_t begin, uint64_t end);

@@ -116,6 +116,16 @@ bool MayBranchInto(uint64_t begin, uint64_t end, size_t head_bytes) {
   return false;
 }
 
+bool MayBranchTo(uint64_t begin, uint64_t end, uint64_t target) {
+  for (uint64_t at = begin; at < end;) {
+    const Instruction instruction = DecodeInstruction(CodeAt(at), end - at, at);
+    const bool may_be_it = instruction.size_bytes == 0 || instruction.kind == Kind::kIndirectJump;
+    if (may_be_it || (IsBranch(instruction) && instruction.target == target)) return true;
+    at += instruction.size_bytes;
+  }
+  return false;
+}
+
 bool EndsForGood(uint64_t begin, uint64_t end) {
   Instruction last;
   uint64_t at = begin;

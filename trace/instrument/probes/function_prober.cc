@@ -10,6 +10,8 @@
 #include <array>
 #include <atomic>
 #include <cstring>
+#include <deque>
+#include <iterator>
 #include <map>
 #include <memory>
 #include <new>
@@ -26,6 +28,7 @@
 #include "trace/instrument/probes/code_space.h"
 #include "trace/instrument/probes/grace_period.h"
 #include "trace/instrument/probes/head_patch.h"
+#include "trace/instrument/probes/instruction.h"
 #include "trace/instrument/probes/mapped_code.h"
 #include "trace/instrument/probes/probed_modules.h"
 #include "trace/instrument/probes/tail_jumps.h"
@@ -60,6 +63,7 @@ struct Place {
   uint64_t import_code = 0;  // to which slots of import tables lead; the patch is none then
   bool is_patched = false;
   bool reads_return_address = false;
+  bool is_note = false;
 
   bool IsIn(const ProbedModule& module) const {
     // A file that was replaced has another path, as the kernel says.
@@ -115,7 +119,23 @@ struct FunctionProber::State {
   std::map<uint64_t, Place> places;                           // by function
   std::map<std::pair<uint64_t, std::string>, Place> imports;  // by function and name
   ImportPatches import_patches;
-  std::map<std::pair<const ProbeHandlers*, void*>, const ArmedProbe*> probes;
+  struct KnownProbe {
+    ArmedProbe* probe = nullptr;
+    uint32_t slots = 0;  // of functions, that have it
+  };
+  // Disarmed probes that a thread may be on its way to.
+  struct Retired {
+    uint64_t number;  // of the Disarm()
+    timespec since;
+    GracePeriod grace;
+    std::vector<ArmedProbe*> probes;
+  };
+  std::map<std::pair<const ProbeHandlers*, void*>, KnownProbe> probes;
+  std::vector<ArmedProbe*> removed_probes;  // since the last retirement
+  std::deque<Retired> retired;
+  std::vector<ArmedProbe*> free_probes;
+  uint64_t last_disarm = 0;
+  uint64_t last_forgotten = 0;  // of these, whose probes no thread can come to
   std::map<ProbeId, Place*> armed_places;
   ProbeId last_id = 0;
   CodeSpace space;
@@ -134,6 +154,8 @@ struct FunctionProber::State {
 
   ProbeReason Refusal(const Pass& pass, const ProbedModule& module, uint64_t function, bool wants_return,
                       HeadPlace* head);
+  static ProbeReason NoteRefusal(const Pass& pass, const ProbedModule& module, uint64_t note,
+                                 HeadPlace* head);
   ProbeReason FindPlace(const Pass& pass, const ProbedModule& module, const HeadPlace& head, Place** found);
   ProbeResult ArmOne(const Pass& pass, const ProbedModule& module, const ProbeRequest& request);
   ProbeResult AddProbe(Place* place, const ProbeRequest& request);
@@ -141,9 +163,13 @@ struct FunctionProber::State {
   void ArmImports(std::span<const ProbeRequest> requests, std::vector<ProbeResult>* results);
   void DisarmImports();
   ProbeResult ExamineOne(const Pass& pass, const ProbedModule& module, uint64_t function, bool wants_return);
+  ProbeResult ExamineNote(const Pass& pass, const ProbedModule& module, uint64_t note);
+  std::vector<ProbeResult> Examine(std::span<const uint64_t> functions, bool wants_return, bool are_notes);
+  static void ExamineIn(Pass* pass, const ProbedModule& module);
   static void ArmIn(Pass* pass, const ProbedModule& module);
   static void ArmReloadedIn(Pass* pass, const ProbedModule& module);
   Place* Rename(ProbeId from, ProbeId to);
+  static void ListIn(Pass* pass, const ProbedModule& module);
   static void DisarmIn(Pass* pass, const ProbedModule& module);
   static void RestorePadsIn(Pass* pass, const ProbedModule& module);
   void RestorePads(int64_t most_ms);
@@ -151,6 +177,7 @@ struct FunctionProber::State {
   void ForEachPlace(const ProbedModule& module, Visit visit);
   const ArmedProbe* ProbeOf(const ProbeRequest& request);
   void Remove(Place* place, ProbeId id);
+  void Retire();
   static void Recount(const Place& place);
   static void Switch(const Pass& pass, Place* place, bool is_on);
 };
@@ -228,10 +255,30 @@ ProbeReason FunctionProber::State::Refusal(const Pass& pass, const ProbedModule&
   return ProbeReason::kNone;
 }
 
+ProbeReason FunctionProber::State::NoteRefusal(const Pass& pass, const ProbedModule& module, uint64_t note,
+                                               HeadPlace* head) {
+  if (module.is_excluded) return ProbeReason::kExcludedModule;
+  const size_t behind = module.functions.IndexAtOrAfter(note + 1);
+  const UnwindIndex::Function around =
+      behind == 0 ? UnwindIndex::Function{} : module.functions.At(behind - 1);
+  if (note - around.begin >= around.end - around.begin || !module.HasCode(around.end - 1))
+    return ProbeReason::kNoUnwindTable;
+  const uint64_t compared_bytes = std::min<uint64_t>(around.end - note, HeadPatch::kSavedBytes);
+  if (!HasFileBytes(pass.memory, note, compared_bytes)) return ProbeReason::kChanged;
+  head->function = note;
+  head->end = around.end;
+  head->functions = &module.functions;
+  head->module_begin = module.begin;
+  head->module_end = module.end;
+  head->is_note = true;
+  return FindNoteSpots(head, around.begin);
+}
+
 ProbeReason FunctionProber::State::FindPlace(const Pass& pass, const ProbedModule& module,
                                              const HeadPlace& head, Place** found) {
   const auto known = places.find(head.function);
-  if (known != places.end() && known->second.IsIn(module) && known->second.patch.HasOriginal(head.function)) {
+  if (known != places.end() && known->second.IsIn(module) && known->second.is_note == head.is_note &&
+      known->second.patch.HasOriginal(head.function)) {
     *found = &known->second;
     return WritePad(pass.writer, known->second.patch) ? ProbeReason::kNone : ProbeReason::kNotPermitted;
   }
@@ -239,6 +286,7 @@ ProbeReason FunctionProber::State::FindPlace(const Pass& pass, const ProbedModul
   place.load_bias = module.load_bias;
   place.path = module.path;
   place.build_id = module.build_id;
+  place.is_note = head.is_note;
   if (MakeSite(head.function, &place.site) == nullptr) return ProbeReason::kTooManyProbes;
   const ProbeReason reason = PrepareHead(pass.writer, pass.memory, &space, head, place.site, &place.patch);
   if (reason == ProbeReason::kNone && !WritePad(pass.writer, place.patch)) return ProbeReason::kNotPermitted;
@@ -248,12 +296,15 @@ ProbeReason FunctionProber::State::FindPlace(const Pass& pass, const ProbedModul
 }
 
 const ArmedProbe* FunctionProber::State::ProbeOf(const ProbeRequest& request) {
-  const ArmedProbe*& probe = probes[{request.handlers, request.user_data}];
-  if (probe == nullptr) {
-    void* memory = base::MapKept(sizeof(ArmedProbe));
-    if (memory != nullptr) probe = new (memory) ArmedProbe{request.handlers, request.user_data};
+  KnownProbe& known = probes[{request.handlers, request.user_data}];
+  if (known.probe == nullptr) {
+    void* memory = free_probes.empty() ? base::MapKept(sizeof(ArmedProbe)) : free_probes.back();
+    if (memory == nullptr) return nullptr;
+    if (!free_probes.empty()) free_probes.pop_back();
+    known.probe = new (memory) ArmedProbe{request.handlers, request.user_data};
   }
-  return probe;
+  ++known.slots;
+  return known.probe;
 }
 
 void FunctionProber::State::Recount(const Place& place) {
@@ -278,13 +329,18 @@ ProbeResult FunctionProber::State::ArmOne(const Pass& pass, const ProbedModule& 
   if (known != places.end() && known->second.IsIn(module) && known->second.is_patched &&
       known->second.patch.HasPatch(request.function)) {
     place = &known->second;
+    if (place->is_note != request.is_note) {
+      result.reason = ProbeReason::kChanged;
+      return result;
+    }
     if (wants_return && place->reads_return_address) {
       result.reason = ProbeReason::kReadsReturnAddress;
       return result;
     }
   } else {
     HeadPlace head{};
-    result.reason = Refusal(pass, module, request.function, wants_return, &head);
+    result.reason = request.is_note ? NoteRefusal(pass, module, request.function, &head)
+                                    : Refusal(pass, module, request.function, wants_return, &head);
     if (result.reason == ProbeReason::kNone) result.reason = FindPlace(pass, module, head, &place);
     if (place == nullptr) return result;
     place->is_patched = false;
@@ -382,6 +438,7 @@ struct ArmWork {
 struct ExamineWork {
   std::span<const uint64_t> functions;
   bool wants_return;
+  bool are_notes;
   std::vector<ProbeResult> results;
 };
 
@@ -441,7 +498,13 @@ void FunctionProber::State::Remove(Place* place, ProbeId id) {
   auto* const slot = std::find(std::begin(place->ids), std::end(place->ids), id);
   if (slot == std::end(place->ids)) return;
   *slot = 0;
-  __atomic_store_n(&place->site->slots[slot - place->ids], nullptr, __ATOMIC_RELEASE);  // pairs with hits
+  const ArmedProbe*& armed = place->site->slots[slot - place->ids];
+  const auto known = probes.find({armed->handlers, armed->user_data});
+  __atomic_store_n(&armed, nullptr, __ATOMIC_RELEASE);  // pairs with hits
+  if (--known->second.slots == 0) {
+    removed_probes.push_back(known->second.probe);
+    probes.erase(known);
+  }
   armed_places.erase(id);
   Recount(*place);
 }
@@ -481,6 +544,47 @@ void FunctionProber::State::RestorePads(int64_t most_ms) {
   has_unused_pads = !Walk(&RestorePadsIn, nullptr);
 }
 
+// Begins to wait for threads that are on their way to removed probes. The processors are synchronized.
+void FunctionProber::State::Retire() {
+  const auto retire = [&] {
+    Retired batch{.number = 0, .since = {}, .grace = {}, .probes = {}};
+    clock_gettime(CLOCK_MONOTONIC, &batch.since);
+    pthread_mutex_lock(&mutex);
+    batch.number = ++last_disarm;
+    batch.probes.swap(removed_probes);
+    retired.push_back(std::move(batch));
+    pthread_mutex_unlock(&mutex);
+  };
+  static_cast<void>(base::RunWithOwnFiles(retire));  // else they wait for the next one
+}
+
+uint64_t FunctionProber::last_disarm() const {
+  pthread_mutex_lock(&state_->mutex);
+  const uint64_t number = state_->last_disarm;
+  pthread_mutex_unlock(&state_->mutex);
+  return number;
+}
+
+uint64_t FunctionProber::FindLastForgotten() {
+  constexpr int64_t kLeastNs = 250'000'000;  // and of these some time slices for each thread that runs
+  timespec now{};
+  clock_gettime(CLOCK_MONOTONIC, &now);
+  pthread_mutex_lock(&state_->mutex);
+  std::deque<State::Retired>& retired = state_->retired;
+  while (!retired.empty()) {
+    State::Retired& batch = retired.front();
+    const int64_t age_ns =
+        (now.tv_sec - batch.since.tv_sec) * 1'000'000'000 + (now.tv_nsec - batch.since.tv_nsec);
+    if (age_ns < kLeastNs || !batch.grace.IsOver()) break;
+    std::ranges::copy(batch.probes, std::back_inserter(state_->free_probes));
+    state_->last_forgotten = batch.number;
+    retired.pop_front();
+  }
+  const uint64_t number = state_->last_forgotten;
+  pthread_mutex_unlock(&state_->mutex);
+  return number;
+}
+
 void FunctionProber::Disarm(std::span<const ProbeId> ids) {
   pthread_mutex_lock(&state_->mutex);
   for (const ProbeId id : ids) {
@@ -489,8 +593,10 @@ void FunctionProber::Disarm(std::span<const ProbeId> ids) {
   }
   pthread_mutex_unlock(&state_->mutex);
   state_->DisarmImports();
-  if (!state_->Walk(&State::DisarmIn, nullptr)) return;  // they lead to probes that deliver nothing
-  CodeWriter::SynchronizeProcessors();
+  const bool is_done = state_->Walk(&State::DisarmIn, nullptr);  // else they lead to what delivers nothing
+  if (!CodeWriter::SynchronizeProcessors()) return;              // so that nothing is ever forgotten
+  state_->Retire();
+  if (!is_done) return;
   constexpr int64_t kMostMs = 20;
   state_->RestorePads(kMostMs);
 }
@@ -588,46 +694,116 @@ ProbeResult FunctionProber::State::ExamineOne(const Pass& pass, const ProbedModu
   return result;
 }
 
+ProbeResult FunctionProber::State::ExamineNote(const Pass& pass, const ProbedModule& module, uint64_t note) {
+  HeadPlace head{};
+  ProbeResult result;
+  const auto known = places.find(note);
+  if (known != places.end() && known->second.IsIn(module) && known->second.is_patched) {
+    result.tier = known->second.patch.tier;
+    return result;
+  }
+  result.reason = NoteRefusal(pass, module, note, &head);
+  if (result.reason != ProbeReason::kNone) return result;
+  const bool is_known = known != places.end() && known->second.IsIn(module);  // its jump is there
+  result.tier = is_known ? known->second.patch.tier : FindTier(pass.memory, space, head);
+  if (result.tier == ProbeTier::kNone) result.reason = ProbeReason::kOutOfReach;
+  return result;
+}
+
+void FunctionProber::State::ExamineIn(Pass* pass, const ProbedModule& module) {
+  auto* found = static_cast<ExamineWork*>(pass->work);
+  for (size_t i = 0; i < found->functions.size(); ++i) {
+    const uint64_t place = found->functions[i];
+    if (!module.HasCode(place)) continue;
+    found->results[i] = found->are_notes ? pass->state->ExamineNote(*pass, module, place)
+                                         : pass->state->ExamineOne(*pass, module, place, found->wants_return);
+  }
+}
+
 std::vector<ProbeResult> FunctionProber::Examine(std::span<const uint64_t> functions, bool wants_return) {
+  return state_->Examine(functions, wants_return, /*are_notes=*/false);
+}
+
+std::vector<ProbeResult> FunctionProber::ExamineNotes(std::span<const uint64_t> notes) {
+  return state_->Examine(notes, /*wants_return=*/false, /*are_notes=*/true);
+}
+
+std::vector<ProbeResult> FunctionProber::State::Examine(std::span<const uint64_t> functions,
+                                                        bool wants_return, bool are_notes) {
   std::vector<ProbeResult> results;
-  const auto examine = [](Pass* pass, const ProbedModule& module) {
-    auto* found = static_cast<ExamineWork*>(pass->work);
-    for (size_t i = 0; i < found->functions.size(); ++i) {
-      if (!module.HasCode(found->functions[i])) continue;
-      found->results[i] = pass->state->ExamineOne(*pass, module, found->functions[i], found->wants_return);
-    }
-  };
   const ProbeReason refusal = CanPatch() ? ProbeReason::kNotPermitted : ProbeReason::kNotSupported;
   while (results.size() < functions.size()) {
     const auto some =
         functions.subspan(results.size(), std::min(functions.size() - results.size(), kMostAtOnce));
-    ExamineWork work{some, wants_return,
+    ExamineWork work{some, wants_return, are_notes,
                      std::vector<ProbeResult>(some.size(), {.reason = ProbeReason::kNotCode})};
-    if (!CanPatch() || !state_->Walk(examine, &work))
+    if (!CanPatch() || !Walk(&ExamineIn, &work))
       work.results.assign(some.size(), ProbeResult{.reason = refusal});
     results.insert(results.end(), work.results.begin(), work.results.end());
   }
   return results;
 }
 
+void FunctionProber::State::ListIn(Pass* pass, const ProbedModule& module) {
+  auto* listed = static_cast<ListWork*>(pass->work);
+  if (!listed->filter.WantsModule(module.path)) return;
+  const auto names = stack::FunctionTable::Load(module.path, module.build_id);
+  for (size_t i = 0; i < module.functions.size(); ++i) {
+    const uint64_t function = module.functions.BeginOf(i);
+    if (!listed->filter.WantsAddress(function)) continue;
+    std::string name = names.NameAt(function - module.load_bias).value_or("");
+    const RuledFunction ruled{.module = module.path,
+                              .build_id = module.build_id,
+                              .offset = function - module.load_bias,
+                              .symbol = name};
+    if (!listed->filter.WantsName(ruled)) continue;
+    const ProbeResult result = pass->state->ExamineOne(*pass, module, function, listed->wants_return);
+    if (result.reason == ProbeReason::kUnusualFrame) continue;
+    listed->functions.push_back({function, std::move(name), module.path, result});
+  }
+}
+
 std::vector<ProbedFunction> FunctionProber::List(const FunctionFilter& filter, bool wants_return) {
   ListWork work{filter, wants_return, {}};
-  const auto list = [](Pass* pass, const ProbedModule& module) {
-    auto* listed = static_cast<ListWork*>(pass->work);
-    if (!listed->filter.WantsModule(module.path)) return;
-    const auto names = stack::FunctionTable::Load(module.path, module.build_id);
-    for (size_t i = 0; i < module.functions.size(); ++i) {
-      const uint64_t function = module.functions.BeginOf(i);
-      if (!listed->filter.WantsAddress(function)) continue;
-      std::string name = names.NameAt(function - module.load_bias).value_or("");
-      if (!listed->filter.WantsName(name)) continue;
-      const ProbeResult result = pass->state->ExamineOne(*pass, module, function, listed->wants_return);
-      if (result.reason == ProbeReason::kUnusualFrame) continue;
-      listed->functions.push_back({function, std::move(name), module.path, result});
-    }
-  };
-  if (CanPatch()) static_cast<void>(state_->Walk(list, &work));  // without, there is nothing to list
+  if (CanPatch())
+    static_cast<void>(state_->Walk(&State::ListIn, &work));  // without, there is nothing to list
   return std::move(work.functions);
+}
+
+std::vector<ProbedFunction> FunctionProber::ListModule(const dl_phdr_info& info, bool wants_return) {
+  const FunctionFilter all;
+  ListWork work{all, wants_return, {}};
+  const CodeWriter writer;
+  const MemoryMap memory;
+  State state;
+  Pass pass{.state = &state,
+            .writer = writer,
+            .memory = memory,
+            .visit = &State::ListIn,
+            .work = &work,
+            .ranges = {}};
+  const ProbedModule module(info);
+  if (CanPatch() && module.code_begin < module.code_end) State::ListIn(&pass, module);
+  return std::move(work.functions);
+}
+
+std::vector<uint64_t> FunctionProber::DirectCallees(const dl_phdr_info& info, uint64_t function) {
+  std::vector<uint64_t> callees;
+  const ProbedModule module(info);
+  const UnwindIndex::Function found = module.functions.Find(function);
+  if (found.begin != function || !module.HasCode(found.begin) || !module.HasCode(found.end - 1))
+    return callees;
+  for (uint64_t at = found.begin; at < found.end;) {
+    const Instruction instruction = DecodeInstruction(CodeAt(at), found.end - at, at);
+    if (instruction.size_bytes == 0) break;
+    const bool leaves = instruction.target - found.begin >= found.end - found.begin;
+    const bool is_jump = instruction.kind == Instruction::Kind::kJump ||
+                         instruction.kind == Instruction::Kind::kConditionalJump;
+    if (instruction.kind == Instruction::Kind::kCall || (is_jump && leaves))
+      callees.push_back(instruction.target);
+    at += instruction.size_bytes;
+  }
+  return callees;
 }
 
 }  // namespace lagwatch::trace

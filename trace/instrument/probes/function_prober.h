@@ -4,6 +4,8 @@
 // probed safely is refused with the reason. docs/design/probes_native.md shows how.
 #pragma once
 
+#include <link.h>
+
 #include <cstddef>
 #include <cstdint>
 #include <memory>
@@ -22,11 +24,12 @@ using ProbeId = uint64_t;
 
 struct ProbeRequest {
   uint64_t function = 0;                    // address of the function's first instruction
-  const ProbeHandlers* handlers = nullptr;  // must stay for the process's life, as `user_data` must: a thread
-  void* user_data = nullptr;                // may be on its way to a handler long after Disarm()
+  const ProbeHandlers* handlers = nullptr;  // must stay for the process's life
+  void* user_data = nullptr;                // must stay until FindLastForgotten()
   // If not empty, calls by way of import tables that have this name for the function are delivered, and no
   // others: no code is changed. The handlers have no on_return.
   std::string import{};
+  bool is_note = false;  // `function` is the address of a note of <sys/sdt.h>; the handlers have no on_return
 };
 
 struct ProbeResult {
@@ -67,6 +70,10 @@ class FunctionProber {
   // nothing more, except handlers that run already. Unknown ids are ignored. Context: background.
   void Disarm(std::span<const ProbeId> ids);
   void DisarmAll();
+  // The number of calls of Disarm() so far, and of those after which no thread can be on its way any more to
+  // the handlers of probes that were disarmed; it may be in one. Context: background.
+  uint64_t last_disarm() const;
+  uint64_t FindLastForgotten();
   // Notices the ends of calls from modules that were loaded since the last arming, too, patches their import
   // tables, and arms those again that were unloaded in between: to be called after dlopen(). Context:
   // background.
@@ -81,9 +88,17 @@ class FunctionProber {
   // The answers that Arm() would give, without changing anything; `wants_return`: for a probe with on_return.
   // Context: background.
   std::vector<ProbeResult> Examine(std::span<const uint64_t> functions, bool wants_return);
+  // The same for notes of <sys/sdt.h>.
+  std::vector<ProbeResult> ExamineNotes(std::span<const uint64_t> notes);
   // The functions of loaded modules that `filter` wants, by their unwind tables and with the same answers;
   // the parts of functions that compilers put elsewhere are left out. Context: background.
   std::vector<ProbedFunction> List(const FunctionFilter& filter, bool wants_return);
+  // The same for all functions of a module that need not be one of this process's (ModuleImage). Empty where
+  // this processor's code cannot be probed.
+  static std::vector<ProbedFunction> ListModule(const dl_phdr_info& info, bool wants_return);
+  // The targets of direct calls in the code of the module's function at `function`, and of its jumps to other
+  // functions. Empty likewise.
+  static std::vector<uint64_t> DirectCallees(const dl_phdr_info& info, uint64_t function);
 
  private:
   struct State;
@@ -95,5 +110,10 @@ class FunctionProber {
 ProbeStats FunctionProbeStats();
 // The calling thread's calls are delivered no more, for good: for threads of lagwatch. Context: any.
 void LeaveThreadOutOfProbes();
+// For a probe at calls of vfork(2), by import tables: the child, which has its parent's memory, delivers
+// nothing.
+const ProbeHandlers& VforkHandlers();
+// Whether the calling thread's calls are delivered no more; returns what was. Context: any.
+bool SetLeftOutOfProbes(bool is_left_out);
 
 }  // namespace lagwatch::trace

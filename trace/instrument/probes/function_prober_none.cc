@@ -19,6 +19,8 @@ ProbeResult FunctionProber::Arm(uint64_t, const ProbeHandlers*, void*) {
 
 void FunctionProber::Disarm(std::span<const ProbeId>) {}
 void FunctionProber::DisarmAll() {}
+uint64_t FunctionProber::last_disarm() const { return 0; }
+uint64_t FunctionProber::FindLastForgotten() { return 0; }
 void FunctionProber::NoteLoadedModules() {}
 bool FunctionProber::BeginAnewInChild() { return true; }
 bool FunctionProber::BytesAreOriginal() { return true; }
@@ -27,9 +29,20 @@ std::vector<ProbeResult> FunctionProber::Examine(std::span<const uint64_t> funct
   return std::vector<ProbeResult>(functions.size(), {.reason = ProbeReason::kNotSupported});
 }
 
+std::vector<ProbeResult> FunctionProber::ExamineNotes(std::span<const uint64_t> notes) {
+  return Examine(notes, false);
+}
+
 std::vector<ProbedFunction> FunctionProber::List(const FunctionFilter&, bool) { return {}; }
+std::vector<ProbedFunction> FunctionProber::ListModule(const dl_phdr_info&, bool) { return {}; }
+std::vector<uint64_t> FunctionProber::DirectCallees(const dl_phdr_info&, uint64_t) { return {}; }
 
 ProbeStats FunctionProbeStats() { return {}; }
 void LeaveThreadOutOfProbes() {}
+const ProbeHandlers& VforkHandlers() {
+  static constexpr ProbeHandlers kNone{};
+  return kNone;
+}
+bool SetLeftOutOfProbes(bool) { return false; }
 
 }  // namespace lagwatch::trace

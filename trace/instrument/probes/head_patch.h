@@ -34,8 +34,12 @@ struct HeadPlace {
   size_t spot_count;
   HeadSpot spots[kMaxSpots];
   bool reads_return_address;
+  bool is_note = false;  // not of a function, but of a note of <sys/sdt.h> in it
 };
 
+// The spots of a note at `place->function`, in the function that begins at `begin`: its instruction, and the
+// next one where that is reached from there alone. Returns the reason if there is none.
+ProbeReason FindNoteSpots(HeadPlace* place, uint64_t begin);
 // Looks for the spots; returns the reason if there is none.
 ProbeReason FindSpots(HeadPlace* place);
 

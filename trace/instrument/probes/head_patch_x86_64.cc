@@ -184,6 +184,22 @@ ProbeReason FindSpots(HeadPlace* place) {
   return ProbeReason::kNone;
 }
 
+ProbeReason FindNoteSpots(HeadPlace* place, uint64_t begin) {
+  place->spot_count = 0;
+  HeadSpot spot{place->function, 0, {}};
+  spot.instruction = DecodeInstruction(CodeAt(spot.address), place->end - spot.address, spot.address);
+  const uint64_t next = spot.address + spot.instruction.size_bytes;
+  if (spot.instruction.size_bytes == 0 || !IsPadding(spot.address, next) || *CodeAt(spot.address) == 0xcc)
+    return ProbeReason::kNotCode;
+  place->spots[place->spot_count++] = spot;
+  if (next >= place->end || MayBranchTo(begin, place->end, next)) return ProbeReason::kNone;
+  spot.address = next;
+  spot.instruction = DecodeInstruction(CodeAt(next), place->end - next, next);
+  unsigned char moved[kMaxMovedBytes];
+  if (MoveNoteInstruction(spot.instruction, next, next, moved) != 0) place->spots[place->spot_count++] = spot;
+  return ProbeReason::kNone;
+}
+
 bool HeadPatch::HasOriginal(uint64_t function) const {
   return std::memcmp(CodeAt(function), original, saved_bytes) == 0;
 }
@@ -223,8 +239,8 @@ ProbeReason PrepareHead(const CodeWriter& writer, const MemoryMap& memory, CodeS
   const HeadSpot& spot = *jump.spot;
   site->pushed_bytes = spot.pushed_bytes;
   SiteCode made;
-  if (!MakeSiteCode(site, spot.instruction, spot.address, code, &made))
-    return ProbeReason::kUnknownInstruction;
+  const auto make = place.is_note ? &MakeNoteCode : &MakeSiteCode;
+  if (!make(site, spot.instruction, spot.address, code, &made)) return ProbeReason::kUnknownInstruction;
   if (!writer.Write(code, made.bytes, sizeof made.bytes)) return ProbeReason::kNotPermitted;
   if (jump.target != 0) {
     if (!WriteStub(writer, jump.target, entry)) return ProbeReason::kNotPermitted;

@@ -43,4 +43,9 @@ inline constexpr size_t kMaxMovedBytes = 40;
 size_t MoveInstruction(const unsigned char* code, const Instruction& instruction, uint64_t address,
                        uint64_t moved_address, unsigned char moved[kMaxMovedBytes]);
 
+// The same for a direct call, which puts the address behind `address` on the stack, as at its place. Not for
+// a function's first instruction: that may call what counts calls.
+size_t MoveCall(const Instruction& instruction, uint64_t address, uint64_t moved_address,
+                unsigned char moved[kMaxMovedBytes]);
+
 }  // namespace lagwatch::trace

@@ -323,6 +323,23 @@ Instruction DecodeInstruction(const unsigned char* code, size_t available_bytes,
   return Decoder(code, available_bytes).Run(address);
 }
 
+size_t MoveCall(const Instruction& instruction, uint64_t address, uint64_t moved_address,
+                unsigned char moved[kMaxMovedBytes]) {
+  if (instruction.kind != Kind::kCall) return 0;
+  Output output(moved, moved_address);
+  const uint64_t back = address + instruction.size_bytes;
+  const auto low = static_cast<uint32_t>(back);
+  const auto high = static_cast<uint32_t>(back >> 32);
+  constexpr unsigned char kPush = 0x68;
+  constexpr unsigned char kStoreAbove[] = {0xc7, 0x44, 0x24, 0x04};  // movl $…, 4(%rsp)
+  output.Add(&kPush, 1);
+  output.Add(reinterpret_cast<const unsigned char*>(&low), sizeof low);
+  output.Add(kStoreAbove, sizeof kStoreAbove);
+  output.Add(reinterpret_cast<const unsigned char*>(&high), sizeof high);
+  output.AddJump(instruction.target);
+  return output.size();
+}
+
 size_t MoveInstruction(const unsigned char* code, const Instruction& instruction, uint64_t address,
                        uint64_t moved_address, unsigned char moved[kMaxMovedBytes]) {
   Output output(moved, moved_address);

@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-// The code that the sites of probes call, when a function begins; the functions that it calls are in
-// probe_hits_x86_64.cc.
+// The code that the sites of probes call, when a function begins or a note is passed; the functions that it
+// calls are in probe_hits_x86_64.cc.
 
 // All general registers that a call may change are kept: callers in the same unit may know which ones a
 // function leaves alone, and functions with conventions of their own use others. Its unwind table has the
-// function's caller as its own: the site's code between the two has none.
+// function's caller as its own: the site's code between the two has none. lagwatch_probe_note keeps the
+// flags, too, and the red zone; its caller is the note's place in its function.
 asm(R"(
   .pushsection .text
   .hidden lagwatch_probe_entry
@@ -41,6 +42,83 @@ lagwatch_probe_entry:
   ret
   .cfi_endproc
   .size lagwatch_probe_entry, . - lagwatch_probe_entry
+  .hidden lagwatch_probe_note
+  .globl lagwatch_probe_note
+  .type lagwatch_probe_note, @function
+  .balign 64
+lagwatch_probe_note:
+  .cfi_startproc
+  .cfi_signal_frame
+  .cfi_def_cfa rsp, 136
+  .cfi_escape 0x16, 0x10, 0x09, 0x08, 0x88, 0x1c, 0x06, 0x08, 0x13, 0x1c, 0x06, 0x06
+  pushfq
+  .cfi_adjust_cfa_offset 8
+  push %r15
+  .cfi_adjust_cfa_offset 8
+  .cfi_rel_offset r15, 0
+  push %r14
+  .cfi_adjust_cfa_offset 8
+  .cfi_rel_offset r14, 0
+  push %r13
+  .cfi_adjust_cfa_offset 8
+  .cfi_rel_offset r13, 0
+  push %r12
+  .cfi_adjust_cfa_offset 8
+  .cfi_rel_offset r12, 0
+  push %r11
+  push %r10
+  push %r9
+  push %r8
+  push %rsp
+  push %rbp
+  .cfi_adjust_cfa_offset 48
+  .cfi_rel_offset rbp, 0
+  push %rdi
+  push %rsi
+  push %rbx
+  .cfi_adjust_cfa_offset 24
+  .cfi_rel_offset rbx, 0
+  push %rcx
+  push %rdx
+  push %rax
+  .cfi_adjust_cfa_offset 24
+  mov %rsp, %rdi
+  mov %rsp, %rbp
+  .cfi_def_cfa_register rbp
+  cld
+  and $-16, %rsp
+  call lagwatch_on_probe_note
+  mov %rbp, %rsp
+  .cfi_def_cfa_register rsp
+  pop %rax
+  pop %rdx
+  pop %rcx
+  pop %rbx
+  .cfi_restore rbx
+  pop %rsi
+  pop %rdi
+  pop %rbp
+  .cfi_adjust_cfa_offset -56
+  .cfi_restore rbp
+  lea 8(%rsp), %rsp
+  pop %r8
+  pop %r9
+  pop %r10
+  pop %r11
+  pop %r12
+  .cfi_restore r12
+  pop %r13
+  .cfi_restore r13
+  pop %r14
+  .cfi_restore r14
+  pop %r15
+  .cfi_restore r15
+  .cfi_adjust_cfa_offset -72
+  popfq
+  .cfi_adjust_cfa_offset -8
+  ret $128
+  .cfi_endproc
+  .size lagwatch_probe_note, . - lagwatch_probe_note
   .hidden lagwatch_store_vector_args
   .globl lagwatch_store_vector_args
   .type lagwatch_store_vector_args, @function

@@ -12,14 +12,17 @@ struct alignas(16) VectorValue {
   uint64_t high;
 };
 
-// A function that begins: nothing of it has run. Valid during the handler's call.
+// A function that begins: nothing of it has run; or a note of <sys/sdt.h> that is passed. Valid during the
+// handler's call.
 struct ProbeEntry {
-  uint64_t function;               // address of its first instruction
+  uint64_t function;               // address of its first instruction; of a note, its own
   const uint64_t* int_args;        // 6: rdi, rsi, rdx, rcx, r8, r9
   const VectorValue* vector_args;  // 8: xmm0 to xmm7; null unless a probe of the function wants vectors
   const uint64_t* stack;           // [0] is the return address' place, [1] the first argument on the stack
   uint64_t return_address;         // the original one
   uint64_t vector_count;           // al: vector registers used by a call with variable arguments
+  // At a note, where the others but `function` are 0: 16, by DWARF's numbers; else null.
+  const uint64_t* registers = nullptr;
 };
 
 // A function that ends. Valid during the handler's call.

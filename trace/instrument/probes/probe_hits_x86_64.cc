@@ -24,10 +24,19 @@ struct SavedEntry {
   uint64_t above;        // what the function has pushed, then its return address
 };
 
+// The registers that lagwatch_probe_note saves.
+struct SavedNote {
+  uint64_t registers[16];  // by DWARF's numbers; that of the stack pointer is unused
+  uint64_t flags;
+  uint64_t site_return;  // into the site's code
+  uint8_t red_zone[kRedZoneBytes];
+};
+
 }  // namespace lagwatch::trace
 
-// The assembly code of probe_entry_x86_64.cc calls the first, and has the others.
+// The assembly code of probe_entry_x86_64.cc calls the first two, and has the others.
 extern "C" {
+LAGWATCH_HIDDEN LAGWATCH_UNTRACED void lagwatch_on_probe_note(lagwatch::trace::SavedNote* saved);
 LAGWATCH_HIDDEN LAGWATCH_UNTRACED void lagwatch_on_probe_entry(lagwatch::trace::SavedEntry* saved);
 LAGWATCH_HIDDEN LAGWATCH_UNTRACED int lagwatch_thunk_personality(int version, int actions, uint64_t kind,
                                                                  void* exception, void* context);
@@ -53,6 +62,7 @@ uint32_t g_copied_mark = 1;
 uint32_t* g_process_mark = &g_copied_mark;
 const OwnStacks* g_own_stacks = nullptr;
 bool g_is_prepared = false;
+uint32_t g_process_id = 0;  // of the one that was prepared
 
 LAGWATCH_UNTRACED void CountMissed() {
   __atomic_fetch_add(&g_hits_missed, 1, __ATOMIC_RELAXED);  // a statistic
@@ -60,6 +70,19 @@ LAGWATCH_UNTRACED void CountMissed() {
 
 LAGWATCH_UNTRACED bool IsInChild() {
   return __atomic_load_n(__atomic_load_n(&g_process_mark, __ATOMIC_RELAXED), __ATOMIC_RELAXED) == 0;
+}
+
+LAGWATCH_UNTRACED uint32_t OwnProcess() {
+  uint64_t pid = 0;
+  asm volatile("syscall" : "=a"(pid) : "a"(SYS_getpid) : "rcx", "r11", "memory");
+  return static_cast<uint32_t>(pid);
+}
+
+// After a thread's vfork(2): its child asks until it ends, the parent once.
+LAGWATCH_UNTRACED bool IsVforkChild(ThreadThunks* thunks) {
+  if (!thunks->may_be_child || base::IsConfined()) return false;
+  thunks->may_be_child = OwnProcess() != g_process_id;
+  return thunks->may_be_child;
 }
 
 // The bytes of the calling thread's own stack below `stack`; 0 on another one.
@@ -200,6 +223,14 @@ LAGWATCH_UNTRACED void DeliverReturnSaved(uint64_t site, uint64_t returned, uint
                 static_cast<SlotMask>(mask));
 }
 
+LAGWATCH_UNTRACED SlotMask DeliverEntryWith(const ProbeSite& site, uint32_t needs, const ProbeEntry& entry) {
+  if ((needs & (kNeedsAny | kNeedsBaseline)) == 0) return DeliverEntry(site, entry);
+  SlotMask delivered = 0;
+  CallSaved(needs, reinterpret_cast<uint64_t>(&site), reinterpret_cast<uint64_t>(&entry),
+            reinterpret_cast<uint64_t>(&delivered), &DeliverEntrySaved);
+  return delivered;
+}
+
 LAGWATCH_UNTRACED SlotMask DeliverEntryOf(const ProbeSite& site, uint32_t needs, const SavedEntry& saved,
                                           const uint64_t* slot) {
   VectorValue vectors[8];
@@ -210,11 +241,7 @@ LAGWATCH_UNTRACED SlotMask DeliverEntryOf(const ProbeSite& site, uint32_t needs,
                          .stack = slot,
                          .return_address = OriginalReturnAddress(*slot),
                          .vector_count = saved.rax & 0xff};
-  if ((needs & (kNeedsAny | kNeedsBaseline)) == 0) return DeliverEntry(site, entry);
-  SlotMask delivered = 0;
-  CallSaved(needs, reinterpret_cast<uint64_t>(&site), reinterpret_cast<uint64_t>(&entry),
-            reinterpret_cast<uint64_t>(&delivered), &DeliverEntrySaved);
-  return delivered;
+  return DeliverEntryWith(site, needs, entry);
 }
 
 // Makes the call's end noticed; false if that cannot be.
@@ -284,7 +311,7 @@ uint64_t EndProbedCall(ThreadThunks* thunks, uint32_t thunk, const uint64_t* res
     CountMissed();
   else
     BeginHandlers(thunks, &mark);
-  if (!was_busy && !IsInChild()) DeliverEnds(thunk, results);
+  if (!was_busy && !IsInChild() && !IsVforkChild(thunks)) DeliverEnds(thunk, results);
   while (thunk != kNoThunk) {
     Thunk& ended = g_thunks[thunk];
     const uint32_t outer = ended.outer;
@@ -309,6 +336,7 @@ void UseUnwinder(const UnwinderCalls* unwinder) {
 bool PrepareProbeHits() {
   if (g_is_prepared) return true;
   if (!PrepareReturnThunks()) return false;
+  g_process_id = OwnProcess();
   if (auto* wiped = static_cast<uint32_t*>(base::TakeWiped(sizeof(uint32_t)))) {
     *wiped = 1;
     __atomic_store_n(&g_process_mark, wiped, __ATOMIC_RELEASE);  // the first hits are later
@@ -323,7 +351,10 @@ bool PrepareProbeHits() {
 }
 
 bool IsInChildOfProbed() { return IsInChild(); }
-void DeliverHitsInChild() { __atomic_store_n(g_process_mark, 1, __ATOMIC_RELAXED); }  // a hit more or less
+void DeliverHitsInChild() {
+  g_process_id = OwnProcess();
+  __atomic_store_n(g_process_mark, 1, __ATOMIC_RELAXED);  // a hit more or less
+}
 
 void UseOwnStacks(const OwnStacks* stacks) {
   __atomic_store_n(&g_own_stacks, stacks, __ATOMIC_RELEASE);  // pairs with HasRoom()
@@ -332,6 +363,13 @@ void UseOwnStacks(const OwnStacks* stacks) {
 ProbeStats FunctionProbeStats() {
   return {.hits_missed = __atomic_load_n(&g_hits_missed, __ATOMIC_RELAXED),  // statistics
           .returns_unnoticed = ReturnThunkStats().returns_unnoticed};
+}
+
+const ProbeHandlers& VforkHandlers() {
+  static constexpr ProbeHandlers kHandlers{
+      .on_entry = [](const ProbeEntry&, void*) { t_thunks.may_be_child = true; },
+      .registers = HandlerRegisters::kGeneral};
+  return kHandlers;
 }
 
 void LeaveThreadOutOfProbes() { t_thunks.is_left_out = true; }
@@ -344,11 +382,34 @@ bool SetLeftOutOfProbes(bool is_left_out) {
 
 }  // namespace lagwatch::trace
 
+void lagwatch_on_probe_note(lagwatch::trace::SavedNote* saved) {
+  using namespace lagwatch::trace;
+  const auto* site =
+      *reinterpret_cast<const ProbeSite* const*>(saved->site_return - SiteCode::kNoteSiteBefore);
+  ThreadThunks& thunks = t_thunks;
+  if (thunks.is_left_out || IsInChild() || IsVforkChild(&thunks)) return;
+  volatile uint64_t mark = 0;
+  if (thunks.is_busy && !MayEnterBusy(&thunks, reinterpret_cast<uint64_t>(&mark))) return CountMissed();
+  BeginHandlers(&thunks, &mark);
+  thunks.calls_while_busy = 0;
+  constexpr size_t kStackPointer = 7;
+  saved->registers[kStackPointer] = reinterpret_cast<uint64_t>(saved + 1);
+  const ProbeEntry entry{.function = site->function,
+                         .int_args = nullptr,
+                         .vector_args = nullptr,
+                         .stack = nullptr,
+                         .return_address = 0,
+                         .vector_count = 0,
+                         .registers = saved->registers};
+  DeliverEntryWith(*site, __atomic_load_n(&site->needs, __ATOMIC_RELAXED), entry);  // a hit more or less
+  EndHandlers(&thunks);
+}
+
 void lagwatch_on_probe_entry(lagwatch::trace::SavedEntry* saved) {
   using namespace lagwatch::trace;
   const auto* site = *reinterpret_cast<const ProbeSite* const*>(saved->site_return - SiteCode::kSiteBefore);
   ThreadThunks& thunks = t_thunks;
-  if (thunks.is_left_out || IsInChild()) return;
+  if (thunks.is_left_out || IsInChild() || IsVforkChild(&thunks)) return;
   if (thunks.is_busy && !MayEnterBusy(&thunks, reinterpret_cast<uint64_t>(&saved->mark)))
     return CountMissed();
   BeginHandlers(&thunks, &saved->mark);

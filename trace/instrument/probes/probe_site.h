@@ -22,7 +22,7 @@ enum ProbeNeeds : uint32_t {
   kNeedsAny = 16,
 };
 
-// Handlers with their data; never freed.
+// Handlers with their data; used again once no thread can have this one's address.
 struct ArmedProbe {
   const ProbeHandlers* handlers;
   void* user_data;
@@ -45,16 +45,27 @@ struct SiteCode {
   static constexpr size_t kEntryAt = 16;
   // From the return address of its call back to the pointer to its site.
   static constexpr uint64_t kSiteBefore = 14;
+  static constexpr uint64_t kNoteSiteBefore = 19;
 
   unsigned char bytes[kBytes];
 };
 static_assert(SiteCode::kEntryAt + 6 + kMaxMovedBytes <= SiteCode::kBytes);
 static_assert(SiteCode::kEntryAt + 6 + 6 + 8 <= SiteCode::kBytes);
+// Below the stack pointer, where a function that calls none may keep values.
+inline constexpr uint64_t kRedZoneBytes = 128;
 
 // Makes the code that will be at `code`, with the instruction that is at `address` now. False if that cannot
 // be moved there.
 bool MakeSiteCode(const ProbeSite* site, const Instruction& instruction, uint64_t address, uint64_t code,
                   SiteCode* made);
+
+// The same for an instruction amid a function, which keeps all registers and flags.
+bool MakeNoteCode(const ProbeSite* site, const Instruction& instruction, uint64_t address, uint64_t code,
+                  SiteCode* made);
+
+// As MoveInstruction() or MoveCall(), for an instruction amid a function.
+size_t MoveNoteInstruction(const Instruction& instruction, uint64_t address, uint64_t moved_address,
+                           unsigned char moved[kMaxMovedBytes]);
 
 // The code that calls the handlers, then jumps to the site's function: for the slots of import tables.
 void MakeCallCode(const ProbeSite* site, SiteCode* made);
@@ -87,9 +98,6 @@ struct OwnStacks {
 };
 // Never freed. Until then all stacks are taken to have room.
 void UseOwnStacks(const OwnStacks* stacks);
-
-// Whether the calling thread's calls are delivered no more; returns what was. Context: background.
-bool SetLeftOutOfProbes(bool is_left_out);
 
 // Whether this is a child of fork(2) of the process that was prepared: nothing is delivered there, until
 // DeliverHitsInChild(). Context: any; background.

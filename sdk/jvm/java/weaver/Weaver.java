@@ -18,11 +18,14 @@ final class Weaver {
   private static final int NEWEST_READABLE = Opcodes.V20;
 
   private static final int MAJOR_VERSION_AT = 6;
+  static final String COUNTS = "java/util/concurrent/atomic/AtomicLongArray";
+  /** Counters are on cache lines of their own. */
+  static final int WORDS_OF_COUNTER = 8;
 
   private Weaver() {}
 
   /** The class of the native methods; sdk/jvm/probes/java_hits.cc has them. */
-  static byte[] hooks() {
+  static byte[] hooks(int counters) {
     ClassWriter writer = new ClassWriter(0);
     int isPublic = Opcodes.ACC_PUBLIC | Opcodes.ACC_FINAL;
     writer.visit(Opcodes.V11, isPublic | Opcodes.ACC_SUPER, HOOKS, null, "java/lang/Object", null);
@@ -30,13 +33,30 @@ final class Weaver {
       int access = Opcodes.ACC_PUBLIC | Opcodes.ACC_STATIC | Opcodes.ACC_NATIVE;
       writer.visitMethod(access, hook.method, hook.descriptor, null, null).visitEnd();
     }
+    addCounts(writer, counters);
     writer.visitEnd();
     return writer.toByteArray();
   }
 
+  private static void addCounts(ClassWriter writer, int counters) {
+    int isConstant = Opcodes.ACC_PUBLIC | Opcodes.ACC_STATIC | Opcodes.ACC_FINAL;
+    writer.visitField(isConstant, "counts", "L" + COUNTS + ";", null, null).visitEnd();
+    MethodVisitor start = writer.visitMethod(Opcodes.ACC_STATIC, "<clinit>", "()V", null, null);
+    start.visitCode();
+    start.visitTypeInsn(Opcodes.NEW, COUNTS);
+    start.visitInsn(Opcodes.DUP);
+    start.visitLdcInsn(counters * WORDS_OF_COUNTER);
+    start.visitMethodInsn(Opcodes.INVOKESPECIAL, COUNTS, "<init>", "(I)V", false);
+    start.visitFieldInsn(Opcodes.PUTSTATIC, HOOKS, "counts", "L" + COUNTS + ";");
+    start.visitInsn(Opcodes.RETURN);
+    start.visitMaxs(3, 0);
+    start.visitEnd();
+  }
+
   /**
    * Returns the class file with the calls. `plan` has a line a site and method: NAME DESCRIPTOR BYTES ID KINDS, with the
-   * method's present size and letters: E entry, A entry with arguments, R return, V return with the value, X exception.
+   * method's present size and letters: E entry, A entry with arguments, R return, V return with the value, X exception;
+   * C entry and D return that are only counted, in the place ID of the hooks' `counts`.
    * If a method cannot have them, throws an IllegalArgumentException with its name and descriptor on the first line, and the
    * reason on the second.
    */

@@ -55,6 +55,8 @@ final class WovenMethod extends MethodVisitor {
         super.visitLdcInsn(site.id);
         pushArguments();
         call(Weaver.Hook.ENTER_WITH);
+      } else if (site.has('C')) {
+        count(site);
       }
     }
     if (hasTicks) {
@@ -182,6 +184,8 @@ final class WovenMethod extends MethodVisitor {
         endCall(site, Weaver.Hook.LEAVE);
       } else if (site.has('V')) {
         endCall(site, pushReturned(opcode));
+      } else if (site.has('D')) {
+        count(site);
       }
     }
   }
@@ -221,6 +225,13 @@ final class WovenMethod extends MethodVisitor {
     super.visitLdcInsn(site.id);
     super.visitVarInsn(Opcodes.LLOAD, ticks);
     call(hook);
+  }
+
+  private void count(Weaver.Site site) {
+    super.visitFieldInsn(Opcodes.GETSTATIC, Weaver.HOOKS, "counts", "L" + Weaver.COUNTS + ";");
+    super.visitLdcInsn(site.id * Weaver.WORDS_OF_COUNTER);
+    super.visitMethodInsn(Opcodes.INVOKEVIRTUAL, Weaver.COUNTS, "getAndIncrement", "(I)J", false);
+    super.visitInsn(Opcodes.POP2);
   }
 
   private void call(Weaver.Hook hook) {
