@@ -209,7 +209,7 @@ void ArmedProgram::ArmJavaSites(JavaProber* java, std::vector<SiteResult>* resul
   }
 }
 
-void ArmedProgram::Disarm(trace::FunctionProber* prober, JavaProber* java) {
+void ArmedProgram::TakeProbesAway(trace::FunctionProber* prober, JavaProber* java) {
   is_active_.store(false);
   for (const SiteState* site : loop_sites_) LoopSites::Instance().Remove(site);
   loop_sites_.clear();
@@ -220,6 +220,10 @@ void ArmedProgram::Disarm(trace::FunctionProber* prober, JavaProber* java) {
   java_sites_.clear();
   armed_java_methods_ = 0;
   timers_.clear();
+}
+
+void ArmedProgram::Disarm(trace::FunctionProber* prober, JavaProber* java) {
+  TakeProbesAway(prober, java);
   question_ = {};
   // A thread may still be in a handler: the addresses stay, as pages of zeros.
   madvise(memory_.get(), memory_bytes_, MADV_DONTNEED);

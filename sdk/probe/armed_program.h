@@ -41,6 +41,8 @@ class ArmedProgram {
   // Puts its probes on the functions, which are looked up among the loaded files by build id and checked to
   // begin there, and on methods of Java, if `java` is not null. One result a site.
   std::vector<SiteResult> Arm(trace::FunctionProber* prober, JavaProber* java);
+  // Takes its probes away; what it has counted stays.
+  void TakeProbesAway(trace::FunctionProber* prober, JavaProber* java);
   void Disarm(trace::FunctionProber* prober, JavaProber* java);
 
   // Runs the timers that are due, and returns when the next one is; INT64_MAX: never.
@@ -58,6 +60,9 @@ class ArmedProgram {
   const ProbeTicks& ticks() const { return ticks_; }
   size_t armed_sites() const { return ids_.size() + armed_java_methods_; }
   bool NeedsStacks() const;
+  bool has_probes() const { return is_active_.load(); }
+  // Whether it has turned itself off, because of its budget.
+  bool is_off() const { return state_->block().header->is_off.load(std::memory_order_relaxed) != 0; }
   // Whether it is at dispatches or hangs, which a process has only while its loops are watched.
   bool NeedsLoops() const;
   probe::ProbeState& state() { return *state_; }

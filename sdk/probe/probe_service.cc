@@ -124,6 +124,7 @@ void ProbeService::Serve() {
     next_timer_ns = INT64_MAX;
     for (Program& program : programs_)
       next_timer_ns = std::min(next_timer_ns, program.armed->RunTimers(NowNs()));
+    TakeAwayWhatIsOff();
     RefreshStackCaptures();
     NoteLoadedModules(NowNs());
     if (is_flush_wanted_.load()) SendLast();
@@ -499,6 +500,16 @@ void ProbeService::RemoveOrphans(int64_t now_ns) {
   for (const uint32_t id : gone) {
     WriteAuditLine("removes probe script " + std::to_string(id) + ", which no console follows any more");
     Remove(id);
+  }
+}
+
+// Hits cost time also when nothing runs. The program stays, for consoles that ask later.
+void ProbeService::TakeAwayWhatIsOff() {
+  for (Program& program : programs_) {
+    if (!program.armed->has_probes() || !program.armed->is_off()) continue;
+    WriteAuditLine("takes the probes of script " + std::to_string(program.armed->id()) +
+                   " away, which has turned itself off");
+    program.armed->TakeProbesAway(prober_, options_.java);
   }
 }
 

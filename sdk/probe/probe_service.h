@@ -122,6 +122,7 @@ class ProbeService {
   void RemoveAll();
   void CollectCounts();
   void RemoveOrphans(int64_t now_ns);
+  void TakeAwayWhatIsOff();
   void NoteLoadedModules(int64_t now_ns);
   // Its data, once more before it is gone.
   void AddLast(Console* console, uint32_t id);

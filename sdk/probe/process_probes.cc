@@ -33,16 +33,17 @@ OpenedProbes OpenProbes(const std::string& directory, JavaProber* java) {
     // Unless EndProbes() has it.
     if (g_service.compare_exchange_strong(service, nullptr) && service->TryJoin()) delete service;
   }
-  // The code of a forked child has its parent's probes, which deliver nothing there.
-  if (g_prober != nullptr && g_prober_pid != getpid())
-    return {.why_not = "it was forked by a process that was being probed", .socket_path = {}};
   if (g_prober == nullptr) {
     g_prober = new trace::FunctionProber;
-    g_prober_pid = getpid();
-    g_probed_process.store(g_prober_pid);
     g_before_exit.store(&FlushProbes);
     g_end_probes.store(&EndProbes);
+  } else if (g_prober_pid != getpid() && !g_prober->BeginAnewInChild()) {
+    return {.why_not =
+                "it was forked while its parent's probes came or went, and cannot take them out of its code",
+            .socket_path = {}};
   }
+  g_prober_pid = getpid();
+  g_probed_process.store(g_prober_pid);
   auto made =
       std::make_unique<ProbeService>(ProbeServiceOptions{.directory = directory, .java = java}, g_prober);
   if (base::Status status = made->Start(); !status.ok()) {

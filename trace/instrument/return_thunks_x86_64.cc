@@ -42,7 +42,7 @@ void lagwatch_on_entry(uint64_t function, uint64_t* slot) {
   using namespace lagwatch::trace;
   if (__atomic_load_n(&g_call_state, __ATOMIC_RELAXED) == 0) return;  // late by an event is early enough
   ThreadThunks& thunks = t_thunks;
-  if (thunks.is_busy && (thunks.handler_stack != 0 || !RecoverThunks(&thunks))) return;
+  if (thunks.is_busy && (thunks.handler_mark != 0 || !RecoverThunks(&thunks))) return;
   thunks.is_busy = true;
   FenceHandlers();
   thunks.calls_while_busy = 0;
@@ -64,17 +64,14 @@ void lagwatch_on_entry(uint64_t function, uint64_t* slot) {
 uint64_t lagwatch_on_return(uint64_t thunk_end, [[maybe_unused]] const uint64_t* registers) {
   using namespace lagwatch::trace;
   ThreadThunks& thunks = t_thunks;
+  const uint32_t thunk = ThunkAt(thunk_end - kCallInThunkBytes);
+  if (!g_thunks[thunk].IsRecordersAlone()) return EndProbedCall(&thunks, thunk, registers);
   const bool was_busy = thunks.is_busy;
   thunks.is_busy = true;
   FenceHandlers();
-  const uint32_t thunk = ThunkAt(thunk_end - kCallInThunkBytes);
-  uint64_t original = lagwatch_originals[thunk];
-  if (g_thunks[thunk].IsRecordersAlone()) [[likely]] {
-    RecordCall<&RecordSlowlySaved>(g_thunks[thunk].function, 0);
-    ReleaseThunk(&thunks, thunk, was_busy);
-  } else {
-    original = EndProbedCall(&thunks, thunk, was_busy, registers);
-  }
+  const uint64_t original = lagwatch_originals[thunk];
+  RecordCall<&RecordSlowlySaved>(g_thunks[thunk].function, 0);
+  ReleaseThunk(&thunks, thunk, was_busy);
   FenceHandlers();
   thunks.is_busy = was_busy;
   return original;

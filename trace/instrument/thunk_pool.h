@@ -26,7 +26,7 @@ struct ProbeSite;
 
 inline constexpr uint64_t kThunkBytes = 8;
 inline constexpr uint64_t kCallInThunkBytes = 5;
-inline constexpr uint32_t kThunksAtOnce = 64;
+inline constexpr uint32_t kThunksInLot = 8;
 // The first thunk is never used: unwinders look up the address before the return address.
 inline constexpr uint32_t kNoThunk = 0;
 
@@ -52,6 +52,7 @@ struct Thunk {
   uint32_t outer;      // kChained, or kNoThunk
   uint32_t depth;      // of the chain that begins here
   uint32_t delivered;  // the probes to which its entry was delivered, as bits
+  uint32_t next_lot;   // of the owner's; of a lot's first
 
   bool IsRecordersAlone() const { return site == nullptr && outer == kNoThunk; }
 };
@@ -59,20 +60,26 @@ LAGWATCH_HIDDEN extern Thunk g_thunks[kMaxThunks];
 
 struct ThreadThunks {
   uint32_t free_head = kNoThunk;
-  uint32_t owned_count = 0;
-  uint32_t owned[kMaxThunksPerThread / kThunksAtOnce] = {};  // the first of each of its lots
+  uint32_t lot_head = kNoThunk;  // the first thunk of the first of its lots
+  uint32_t lot_count = 0;
   uint32_t calls_till_look = 0;
   uint32_t calls_while_busy = 0;
-  uint32_t caller_range = 0;   // the last that was found
-  uint64_t handler_stack = 0;  // the stack pointer of a probe's handler under way; 0: none
-  bool is_busy = false;        // a handler that finds it so leaves everything alone
+  uint32_t caller_range = 0;  // the last that was found
+  uint64_t handler_mark = 0;  // the address of the mark (HandlerMark()) of what calls handlers; 0: none
+  bool is_busy = false;       // a handler that finds it so leaves everything alone
   bool has_ended = false;
   bool has_key = false;
   bool is_left_out = false;  // of probes
+  bool has_strays = false;   // free thunks that are in no list, and that none takes
+  bool has_guessed = false;  // RecoverThunks() has said yes: interrupted code may take them
   bool may_be_child = false;  // it has called vfork(2), in which parent and child have one memory
 };
 LAGWATCH_HIDDEN extern constinit thread_local ThreadThunks t_thunks
     __attribute__((tls_model("initial-exec")));
+
+// Code that calls handlers keeps this at `address`, in its frame. When something else is there, a signal
+// handler has jumped out of it.
+LAGWATCH_UNTRACED inline uint64_t HandlerMark(uint64_t address) { return address ^ 0x6c61677761746368; }
 
 LAGWATCH_UNTRACED inline uint64_t AddressOfThunk(uint32_t thunk) {
   return reinterpret_cast<uint64_t>(lagwatch_thunks) + thunk * kThunkBytes;
@@ -148,7 +155,7 @@ LAGWATCH_HIDDEN LAGWATCH_UNTRACED uint32_t ChainThunk(ThreadThunks* thunks, uint
 
 // Ends a call for whose thunk IsRecordersAlone() is false. `results`: rax and, 16 bytes on, rdx; null when it
 // was left by an exception. Returns the original return address.
-LAGWATCH_HIDDEN LAGWATCH_UNTRACED uint64_t EndProbedCall(ThreadThunks* thunks, uint32_t thunk, bool was_busy,
+LAGWATCH_HIDDEN LAGWATCH_UNTRACED uint64_t EndProbedCall(ThreadThunks* thunks, uint32_t thunk,
                                                          const uint64_t* results);
 
 }  // namespace lagwatch::trace

@@ -98,22 +98,36 @@ LAGWATCH_UNTRACED void FreeChain(ThreadThunks* thunks, uint32_t thunk) {
   }
 }
 
+// Calls `visit` for each thunk of the thread's.
+template <typename Visit>
+LAGWATCH_UNTRACED void ForEachThunk(const ThreadThunks& thunks, Visit visit) {
+  for (uint32_t first = thunks.lot_head; first != kNoThunk; first = g_thunks[first].next_lot)
+    for (uint32_t i = 0; i < kThunksInLot; ++i) visit(first + i);
+}
+
+// A signal handler has jumped out of code that had the list, and maybe a thunk, in its hands. Nothing is in
+// the list.
+LAGWATCH_UNTRACED void FreeStrays(ThreadThunks* thunks) {
+  ForEachThunk(*thunks, [&](uint32_t thunk) LAGWATCH_UNTRACED {
+    const ThunkState state = StateOf(thunk);
+    if (state == ThunkState::kFree || (state == ThunkState::kInUse && g_thunks[thunk].slot == 0))
+      FreeThunk(thunks, thunk);
+  });
+}
+
 LAGWATCH_UNTRACED void FreeAbandoned(ThreadThunks* thunks) {
-  for (uint32_t lot = 0; lot < thunks->owned_count; ++lot) {
-    for (uint32_t i = 0; i < kThunksAtOnce; ++i) {
-      const uint32_t thunk = thunks->owned[lot] + i;
-      const ThunkState state = StateOf(thunk);
-      thunks->calls_while_busy = 0;  // it is: what is called here may be patched, too
-      if (state == ThunkState::kReturned)
-        FreeThunk(thunks, thunk);
-      else if (state == ThunkState::kInUse && IsAbandoned(thunk))
-        FreeChain(thunks, thunk);
-    }
-  }
+  ForEachThunk(*thunks, [&](uint32_t thunk) LAGWATCH_UNTRACED {
+    const ThunkState state = StateOf(thunk);
+    thunks->calls_while_busy = 0;  // it is: what is called here may be patched, too
+    if (state == ThunkState::kReturned)
+      FreeThunk(thunks, thunk);
+    else if (state == ThunkState::kInUse && IsAbandoned(thunk))
+      FreeChain(thunks, thunk);
+  });
 }
 
 LAGWATCH_UNTRACED bool TakeLot(ThreadThunks* thunks) {
-  if (thunks->owned_count == kMaxThunksPerThread / kThunksAtOnce) return false;
+  if (thunks->lot_count == kMaxThunksPerThread / kThunksInLot) return false;
   uint32_t first = kNoThunk;
   if (TryLockReturned()) {
     first = g_returned_head;
@@ -123,25 +137,35 @@ LAGWATCH_UNTRACED bool TakeLot(ThreadThunks* thunks) {
   if (first == kNoThunk) {
     uint32_t given = __atomic_load_n(&g_given_thunks, __ATOMIC_RELAXED);  // only a number, here and below
     do {
-      if (given + kThunksAtOnce > kMaxThunks) return false;
-    } while (!__atomic_compare_exchange_n(&g_given_thunks, &given, given + kThunksAtOnce, true,
+      if (given + kThunksInLot > kMaxThunks) return false;
+    } while (!__atomic_compare_exchange_n(&g_given_thunks, &given, given + kThunksInLot, true,
                                           __ATOMIC_RELAXED, __ATOMIC_RELAXED));
     first = given;
   }
-  thunks->owned[thunks->owned_count++] = first;
-  for (uint32_t i = 0; i < kThunksAtOnce; ++i) {
+  g_thunks[first].next_lot = thunks->lot_head;
+  thunks->lot_head = first;
+  ++thunks->lot_count;
+  for (uint32_t i = 0; i < kThunksInLot; ++i) {
     g_thunks[first + i].owner = thunks;
     FreeThunk(thunks, first + i);
   }
   return true;
 }
 
+// As many as it has, because each look is longer the more it has.
+LAGWATCH_UNTRACED void TakeLots(ThreadThunks* thunks) {
+  uint32_t wanted = thunks->lot_count == 0 ? 1 : thunks->lot_count;
+  while (wanted != 0 && TakeLot(thunks)) --wanted;
+}
+
 LAGWATCH_UNTRACED void LookForThunks(uint64_t self, uint64_t, uint64_t, uint64_t) {
   auto* thunks = reinterpret_cast<ThreadThunks*>(self);
   if (!thunks->has_key) thunks->has_key = pthread_setspecific(g_thread_key, thunks) == 0;
   const int error = errno;
+  if (thunks->has_key && thunks->has_strays && !thunks->has_guessed) FreeStrays(thunks);
+  thunks->has_strays = false;
   if (thunks->has_key) FreeAbandoned(thunks);
-  if (thunks->has_key && thunks->free_head == kNoThunk) TakeLot(thunks);
+  if (thunks->has_key && thunks->free_head == kNoThunk) TakeLots(thunks);
   if (thunks->free_head == kNoThunk) thunks->calls_till_look = kCallsTillNextLook;
   errno = error;
 }
@@ -166,10 +190,9 @@ LAGWATCH_UNTRACED void EndThreadThunks(void* self) {
     if (--tries == 0) return;
     sched_yield();
   }
-  for (uint32_t lot = 0; lot < thunks->owned_count; ++lot) {
-    const uint32_t first = thunks->owned[lot];
+  for (uint32_t first = thunks->lot_head; first != kNoThunk; first = g_thunks[first].next_lot) {
     bool is_free = true;
-    for (uint32_t i = 0; i < kThunksAtOnce; ++i) is_free = is_free && IsOver(StateOf(first + i));
+    for (uint32_t i = 0; i < kThunksInLot; ++i) is_free = is_free && IsOver(StateOf(first + i));
     if (!is_free) continue;
     g_thunks[first].next = g_returned_head;
     g_returned_head = first;
@@ -189,6 +212,7 @@ void FindThunks(ThreadThunks* thunks) {
 bool RecoverThunks(ThreadThunks* thunks) {
   if (thunks->has_ended || ++thunks->calls_while_busy < kCallsTillRecovery) return false;
   thunks->free_head = kNoThunk;
+  thunks->has_guessed = true;
   return true;
 }
 

@@ -176,6 +176,24 @@ TEST_F(ProbeServiceTest, CountsTheReturnsThatItDoesNotSee) {
   munmap(page, kPage);
 }
 
+TEST_F(ProbeServiceTest, TakesProbesAwayOfAScriptThatHasTurnedItselfOff) {
+  TestConsole console(service_->socket_path());
+  const uint32_t id = console.Arm("budget 0.01%\nservice_test_function { count }", /*stays=*/true);
+  EXPECT_NE(FirstBytes(), original_);
+  EXPECT_TRUE(testing::WaitUntil([&] {
+    for (int i = 0; i < 100'000; ++i) service_test_function(i);
+    return FirstBytes() == original_;
+  }));
+  const auto [kind, body] =
+      console.Ask(ProbeMessageKind::kRead, ReadQuestion{.id = id, .wants_snapshot = true});
+  const auto data = DecodeProbeBody<ReadAnswer>(body);
+  ASSERT_TRUE(data.has_value());
+  EXPECT_TRUE(data->is_off);
+  EXPECT_GT(data->hits, 0U);
+  EXPECT_FALSE(data->snapshot.empty());
+  console.Ask(ProbeMessageKind::kDisarm, ProgramQuestion{id});
+}
+
 uint64_t MappedPages() {
   std::ifstream file("/proc/self/statm");
   uint64_t pages = 0;

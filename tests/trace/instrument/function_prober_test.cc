@@ -6,6 +6,7 @@
 #include <dlfcn.h>
 #include <execinfo.h>
 #include <gtest/gtest.h>
+#include <sys/mman.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -16,6 +17,7 @@
 #include <stdexcept>
 #include <string>
 #include <thread>
+#include <utility>
 #include <vector>
 
 #include "base/ticks.h"
@@ -304,6 +306,46 @@ TEST_F(FunctionProbes, AreLeftByCallersThatWereLoadedLater) {
   EXPECT_EQ(flow().catch_from(3), 4);
   EXPECT_EQ(hits.entries, 2U);
   EXPECT_EQ(hits.returns, 1U);
+  dlclose(library);
+}
+
+TEST_F(FunctionProbes, AreArmedAgainInLibrariesThatAreLoadedAgain) {
+  Hits hits;
+  void* library = nullptr;
+  const auto load = [&] {
+    library = dlopen(LAGWATCH_FLOW_SUBJECT, RTLD_NOW);
+    return reinterpret_cast<Flow>(dlsym(library, "_ZN8lagwatch5trace16FirstPatchedFlowEv"));
+  };
+  Flow flow = load();
+  ASSERT_NE(flow, nullptr);
+  const ProbeId id = Prober().Arm(AddressOf(flow), &kCounts, &hits).id;
+  ASSERT_NE(id, 0U);
+  flow();
+  EXPECT_EQ(hits.entries, 1U);
+  for (const bool is_elsewhere : {false, true}) {
+    constexpr size_t kPageBytes = 4096;
+    Dl_info before{};
+    ASSERT_NE(dladdr(reinterpret_cast<void*>(flow), &before), 0);
+    dlclose(library);
+    ASSERT_EQ(dlopen(LAGWATCH_FLOW_SUBJECT, RTLD_NOW | RTLD_NOLOAD), nullptr);
+    void* taken = nullptr;
+    if (is_elsewhere)
+      taken = mmap(before.dli_fbase, kPageBytes, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED_NOREPLACE,
+                   -1, 0);
+    const Flow old = std::exchange(flow, load());
+    EXPECT_EQ(flow != old, is_elsewhere);
+    Prober().NoteLoadedModules();
+    Prober().NoteLoadedModules();
+    hits.entries = hits.returns = 0;
+    flow();
+    EXPECT_EQ(hits.entries, 1U);
+    EXPECT_EQ(hits.returns, 1U);
+    if (taken != nullptr) munmap(taken, kPageBytes);
+  }
+  Prober().Disarm({&id, 1});
+  flow();
+  EXPECT_EQ(hits.entries, 1U);
+  EXPECT_TRUE(Prober().BytesAreOriginal());
   dlclose(library);
 }
 

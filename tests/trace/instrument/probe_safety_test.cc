@@ -7,6 +7,7 @@
 #include <linux/filter.h>
 #include <linux/seccomp.h>
 #include <pthread.h>
+#include <setjmp.h>
 #include <sys/mman.h>
 #include <sys/prctl.h>
 #include <sys/syscall.h>
@@ -32,6 +33,7 @@
 #include "trace/instrument/code_writer.h"
 #include "trace/instrument/patch_site.h"
 #include "trace/instrument/probes/function_prober.h"
+#include "trace/instrument/return_thunks.h"
 
 #if defined(__x86_64__)
 
@@ -195,6 +197,101 @@ TEST_F(ProbeSafety, DoesNotTakeASignalForTheHandlersEnd) {
   munmap(memory, 2 * kStackBytes);
 }
 
+std::atomic<int> g_hits{0};
+std::atomic<int> g_returns{0};
+sigjmp_buf g_before_hit;
+constexpr ProbeHandlers kRaisesAtFirst{.on_entry =
+                                           [](const ProbeEntry&, void*) {
+                                             if (++g_hits == 1) raise(SIGUSR1);
+                                           },
+                                       .on_return = [](const ProbeReturn&, void*) { ++g_returns; },
+                                       .registers = HandlerRegisters::kBaseline};
+
+PROBED_FUNCTION int AddOneFurtherDown(int number) {
+  volatile char bytes[4096];
+  for (volatile char& byte : bytes) byte = 1;
+  return AddOne(number) + bytes[0] - 1;
+}
+
+// A signal handler jumps out of a probe's handler, as those of timeouts do.
+TEST_F(ProbeSafety, GoesOnAfterAJumpOutOfAHandler) {
+  SKIP_UNDER_TSAN("it delays signals");
+  constexpr int kCalls = 100;
+  for (auto* call : {&AddOne, &AddOneFurtherDown}) {
+    g_hits = g_returns = 0;
+    signal(SIGUSR1, [](int) { siglongjmp(g_before_hit, 1); });
+    ASSERT_NE(Prober().Arm(CodeOf(&AddOne), &kRaisesAtFirst, nullptr).id, 0U);
+    if (sigsetjmp(g_before_hit, 1) == 0) AddOne(1);
+    for (int i = 0; i < kCalls; ++i) call(i);
+    EXPECT_EQ(g_hits, 1 + kCalls);
+    EXPECT_EQ(g_returns, kCalls);
+    Prober().DisarmAll();
+  }
+  signal(SIGUSR1, SIG_DFL);
+}
+
+// Each of these jumps out of the code that has the list of thunks in its hands.
+TEST_F(ProbeSafety, LosesNoReturnsByJumpsOutOfHandlers) {
+  SKIP_UNDER_TSAN("it delays signals");
+  constexpr uint32_t kJumps = 4 * kMaxThunksPerThread;
+  static uint32_t jumps = 0;  // a local variable may be lost by a jump
+  signal(SIGUSR1, [](int) { siglongjmp(g_before_hit, 1); });
+  ASSERT_NE(Prober().Arm(CodeOf(&AddOne), &kRaisesAtFirst, nullptr).id, 0U);
+  for (jumps = 0; jumps < kJumps; ++jumps) {
+    g_hits = 0;
+    if (sigsetjmp(g_before_hit, 1) == 0) AddOne(1);
+    AddOne(1);
+  }
+  g_returns = 0;
+  for (int i = 0; i < 100; ++i) AddOne(i);
+  EXPECT_EQ(g_returns, 100);
+  signal(SIGUSR1, SIG_DFL);
+}
+
+// The stack of signals is an array of the function that makes the call, further up than the handler.
+TEST_F(ProbeSafety, DoesNotTakeASignalOnAnArrayForTheHandlersEnd) {
+  SKIP_UNDER_TSAN("it delays signals");
+  alignas(16) char array[64 << 10];
+  const SignalStack handler;
+  const stack_t stack{.ss_sp = array, .ss_flags = 0, .ss_size = sizeof array};
+  ASSERT_EQ(sigaltstack(&stack, nullptr), 0);
+  ASSERT_NE(Prober().Arm(CodeOf(&AddOne), &kRaisesAtFirst, nullptr).id, 0U);
+  g_hits = g_returns = 0;
+  const uint64_t missed = FunctionProbeStats().hits_missed;
+  AddOne(1);
+  EXPECT_EQ(g_hits, 1);
+  EXPECT_EQ(g_returns, 1);
+  EXPECT_EQ(FunctionProbeStats().hits_missed, missed + 1);
+}
+
+TEST_F(ProbeSafety, SeesTheReturnsOfMoreThreadsThanThereAreLotsOf64) {
+  SKIP_UNDER_TSAN("its threads need larger stacks");
+  constexpr int kThreads = 700;
+  constexpr size_t kStackBytes = 128 << 10;
+  static pthread_barrier_t barrier;
+  g_hits = 1;
+  g_returns = 0;
+  ASSERT_NE(Prober().Arm(CodeOf(&AddOne), &kRaisesAtFirst, nullptr).id, 0U);
+  pthread_barrier_init(&barrier, nullptr, kThreads);
+  pthread_attr_t attributes;
+  pthread_attr_init(&attributes);
+  pthread_attr_setstacksize(&attributes, kStackBytes);
+  std::vector<pthread_t> threads(kThreads);
+  for (pthread_t& thread : threads) {
+    const auto call = [](void*) -> void* {
+      AddOne(1);
+      pthread_barrier_wait(&barrier);
+      return nullptr;
+    };
+    ASSERT_EQ(pthread_create(&thread, &attributes, call, nullptr), 0);
+  }
+  for (const pthread_t thread : threads) pthread_join(thread, nullptr);
+  pthread_attr_destroy(&attributes);
+  pthread_barrier_destroy(&barrier);
+  EXPECT_EQ(g_hits, 1 + kThreads);
+  EXPECT_EQ(g_returns, kThreads);
+}
+
 int StatusOf(pid_t child) {
   int status = -1;
   EXPECT_EQ(waitpid(child, &status, 0), child);
@@ -207,6 +304,28 @@ TEST_F(ProbeSafety, DeliversNothingInChildrenOfNoForkHandler) {
   const auto child = static_cast<pid_t>(syscall(SYS_clone, SIGCHLD, 0, 0, 0, 0));
   if (child == 0) syscall(SYS_exit_group, AddOne(1) == 2 && hits == 0 ? 0 : 1);
   EXPECT_EQ(StatusOf(child), 0);
+}
+
+TEST_F(ProbeSafety, BeginsAnewInChildrenWhenAsked) {
+  SKIP_UNDER_TSAN("it has no threads in forked children");
+  std::atomic<int> parents{0};
+  std::atomic<int> hits{0};
+  const uint64_t code = CodeOf(&AddOne);
+  ASSERT_NE(Prober().Arm(code, &kCountsHits, &parents).id, 0U);
+  EXPECT_FALSE(Prober().BeginAnewInChild());
+  const pid_t child = fork();
+  if (child == 0) {
+    alarm(10);
+    if (!Prober().BeginAnewInChild() || !Prober().BytesAreOriginal()) _exit(1);
+    if (Prober().Arm(code, &kCountsHits, &hits).id == 0) _exit(2);
+    if (AddOne(1) != 2 || hits != 1 || parents != 0) _exit(3);
+    Prober().DisarmAll();
+    _exit(AddOne(1) == 2 && hits == 1 && Prober().BytesAreOriginal() ? 0 : 4);
+  }
+  const int status = StatusOf(child);
+  EXPECT_TRUE(WIFEXITED(status) && WEXITSTATUS(status) == 0) << status;
+  AddOne(1);
+  EXPECT_EQ(parents, 1);
 }
 
 TEST_F(ProbeSafety, LetsChildrenChangeCodeThatWereForkedMeanwhile) {

@@ -70,6 +70,12 @@ struct Place {
     return load_bias == module.load_bias && build_id == module.build_id &&
            (!build_id.empty() || path == module.path);
   }
+  // Whether the code that was patched is still there; `module` has the same build id.
+  bool IsInForce(const MemoryMap& memory, const ProbedModule& module) const {
+    const uint64_t function = site->function;
+    const bool is_loaded = IsIn(module) || memory.FindFile(function, function + patch.saved_bytes) != nullptr;
+    return is_loaded && patch.HasPatch(function);
+  }
   bool HasProbes() const {
     return std::any_of(std::begin(ids), std::end(ids), [](ProbeId id) { return id != 0; });
   }
@@ -161,6 +167,8 @@ struct FunctionProber::State {
   std::vector<ProbeResult> Examine(std::span<const uint64_t> functions, bool wants_return, bool are_notes);
   static void ExamineIn(Pass* pass, const ProbedModule& module);
   static void ArmIn(Pass* pass, const ProbedModule& module);
+  static void ArmReloadedIn(Pass* pass, const ProbedModule& module);
+  Place* Rename(ProbeId from, ProbeId to);
   static void ListIn(Pass* pass, const ProbedModule& module);
   static void DisarmIn(Pass* pass, const ProbedModule& module);
   static void RestorePadsIn(Pass* pass, const ProbedModule& module);
@@ -593,8 +601,40 @@ void FunctionProber::Disarm(std::span<const ProbeId> ids) {
   state_->RestorePads(kMostMs);
 }
 
+Place* FunctionProber::State::Rename(ProbeId from, ProbeId to) {
+  Place* place = armed_places.extract(from).mapped();
+  *std::find(std::begin(place->ids), std::end(place->ids), from) = to;
+  armed_places[to] = place;
+  return place;
+}
+
+// A file that was unloaded, and is here again, there or elsewhere, gets its probes again.
+void FunctionProber::State::ArmReloadedIn(Pass* pass, const ProbedModule& module) {
+  State* state = pass->state;
+  std::vector<std::pair<ProbeId, ProbeRequest>> lost;
+  for (const auto& [function, place] : state->places) {
+    if (!place.HasProbes() || place.build_id.empty() || place.build_id != module.build_id) continue;
+    if (place.IsInForce(pass->memory, module)) continue;
+    for (size_t slot = 0; slot < kMaxProbesPerFunction; ++slot) {
+      const ArmedProbe* probe = place.site->slots[slot];
+      if (place.ids[slot] == 0 || probe == nullptr) continue;
+      lost.push_back({place.ids[slot],
+                      {function - place.load_bias + module.load_bias, probe->handlers, probe->user_data}});
+    }
+  }
+  std::vector<Place*> armed;
+  for (const auto& [id, request] : lost) state->Remove(state->armed_places.at(id), id);
+  for (const auto& [id, request] : lost) {
+    const ProbeResult result = state->ArmOne(*pass, module, request);
+    if (result.id != 0) armed.push_back(state->Rename(result.id, id));
+  }
+  if (armed.empty() || !CodeWriter::SynchronizeProcessors()) return;
+  for (Place* place : armed) Switch(*pass, place, true);
+  CodeWriter::SynchronizeProcessors();
+}
+
 void FunctionProber::NoteLoadedModules() {
-  static_cast<void>(state_->Walk([](Pass*, const ProbedModule&) {}, nullptr));  // which is what walks do
+  static_cast<void>(state_->Walk(&State::ArmReloadedIn, nullptr));
   const auto install = [&](const CodeWriter&, const MemoryMap&) { state_->import_patches.Install(); };
   if (!state_->imports.empty()) static_cast<void>(state_->ChangeCode(install));
 }
@@ -605,6 +645,15 @@ void FunctionProber::DisarmAll() {
   for (const auto& [id, place] : state_->armed_places) ids.push_back(id);
   pthread_mutex_unlock(&state_->mutex);
   Disarm(ids);
+}
+
+bool FunctionProber::BeginAnewInChild() {
+  if (!IsInChildOfProbed() || pthread_mutex_trylock(&state_->mutex) != 0) return false;
+  pthread_mutex_unlock(&state_->mutex);
+  DisarmAll();
+  if (!BytesAreOriginal()) return false;
+  DeliverHitsInChild();
+  return true;
 }
 
 bool FunctionProber::BytesAreOriginal() {

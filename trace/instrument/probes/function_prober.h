@@ -74,9 +74,14 @@ class FunctionProber {
   // the handlers of probes that were disarmed; it may be in one. Context: background.
   uint64_t last_disarm() const;
   uint64_t FindLastForgotten();
-  // Notices the ends of calls from modules that were loaded since the last arming, too, and patches their
-  // import tables: to be called after dlopen(). Context: background.
+  // Notices the ends of calls from modules that were loaded since the last arming, too, patches their import
+  // tables, and arms those again that were unloaded in between: to be called after dlopen(). Context:
+  // background.
   void NoteLoadedModules();
+  // In a child of fork(2) of the process that used the prober, in which nothing is delivered: takes the
+  // parent's probes out of the child's code; from then on the child's own are delivered. False if the parent
+  // was changing code at that moment, or if the memory is the parent's own (vfork()). Context: background.
+  [[nodiscard]] bool BeginAnewInChild();
   // Whether every function that ever had a probe, and has none now, has the bytes of its module's file.
   // Context: background.
   bool BytesAreOriginal();

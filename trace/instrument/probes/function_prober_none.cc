@@ -22,6 +22,7 @@ void FunctionProber::DisarmAll() {}
 uint64_t FunctionProber::last_disarm() const { return 0; }
 uint64_t FunctionProber::FindLastForgotten() { return 0; }
 void FunctionProber::NoteLoadedModules() {}
+bool FunctionProber::BeginAnewInChild() { return true; }
 bool FunctionProber::BytesAreOriginal() { return true; }
 
 std::vector<ProbeResult> FunctionProber::Examine(std::span<const uint64_t> functions, bool) {

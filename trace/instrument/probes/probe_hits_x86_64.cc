@@ -2,6 +2,7 @@
 // Built without vector registers (see CMakeLists.txt): functions' arguments and results are in them while
 // this runs.
 #include <pthread.h>
+#include <signal.h>
 #include <sys/syscall.h>
 
 #include "base/process/own_memory.h"
@@ -18,7 +19,7 @@ struct SavedEntry {
   uint64_t rax;
   uint64_t r10;
   uint64_t r11;
-  uint64_t unused;
+  uint64_t mark;         // HandlerMark()
   uint64_t site_return;  // into the site's code
   uint64_t above;        // what the function has pushed, then its return address
 };
@@ -58,7 +59,7 @@ uint64_t g_thunk_args[kMaxThunks][6];
 const CallerRanges* g_caller_ranges = nullptr;
 // Not 0 in the process that was prepared, but in its children, in which nothing is delivered.
 uint32_t g_copied_mark = 1;
-const uint32_t* g_process_mark = &g_copied_mark;
+uint32_t* g_process_mark = &g_copied_mark;
 const OwnStacks* g_own_stacks = nullptr;
 bool g_is_prepared = false;
 uint32_t g_process_id = 0;  // of the one that was prepared
@@ -105,16 +106,52 @@ LAGWATCH_UNTRACED bool HasRoom(uint64_t stack) {
 // Whether both are on the calling thread's own stack, or may be on one if that is not known.
 LAGWATCH_UNTRACED bool AreOnOneStack(uint64_t first, uint64_t second) {
   const OwnStacks* stacks = __atomic_load_n(&g_own_stacks, __ATOMIC_ACQUIRE);  // pairs with its store
-  if (stacks == nullptr || !stacks->thread_block.is_known()) return first - second <= kLargestStackBytes;
+  if (stacks == nullptr || !stacks->thread_block.is_known())
+    return first > second && first - second <= kLargestStackBytes;
   return OwnStackBytes(*stacks, first) != 0 && OwnStackBytes(*stacks, second) != 0;
 }
 
+LAGWATCH_UNTRACED bool IsOnSignalStack() {
+  if (base::IsConfined()) return true;  // asking may end the process
+  stack_t stack{};
+  // Inline, because syscall() may have a probe.
+  int64_t result = SYS_sigaltstack;
+  asm volatile("syscall" : "+a"(result) : "D"(nullptr), "S"(&stack) : "rcx", "r11", "memory");
+  return result != 0 || (stack.ss_flags & SS_ONSTACK) != 0;
+}
+
+// Whether a signal handler has jumped out of the code that keeps the mark, rather than interrupted it.
+LAGWATCH_UNTRACED bool IsLeft(uint64_t mark, uint64_t stack) {
+  if (stack == mark) return true;  // its place is taken
+  if (!AreOnOneStack(stack, mark)) return false;
+  if (stack > mark) return !IsOnSignalStack();  // the signal stack may be an array of an outer function
+  return *reinterpret_cast<const volatile uint64_t*>(mark) != HandlerMark(mark);
+}
+
 LAGWATCH_UNTRACED bool MayEnterBusy(ThreadThunks* thunks, uint64_t stack) {
-  if (thunks->handler_stack == 0) return RecoverThunks(thunks);
-  if (stack <= thunks->handler_stack || !AreOnOneStack(stack, thunks->handler_stack)) return false;
-  thunks->handler_stack = 0;
-  thunks->free_head = kNoThunk;  // as RecoverThunks()
+  if (thunks->handler_mark == 0) return RecoverThunks(thunks);
+  if (!IsLeft(thunks->handler_mark, stack)) return false;
+  thunks->free_head = kNoThunk;  // it may have been changing the list
+  thunks->has_strays = true;
   return true;
+}
+
+// In this order, so that no jump leaves a busy thread without a mark.
+LAGWATCH_UNTRACED void BeginHandlers(ThreadThunks* thunks, volatile uint64_t* mark) {
+  const auto address = reinterpret_cast<uint64_t>(mark);
+  *mark = HandlerMark(address);
+  FenceHandlers();
+  thunks->handler_mark = address;
+  FenceHandlers();
+  thunks->is_busy = true;
+  FenceHandlers();
+}
+
+LAGWATCH_UNTRACED void EndHandlers(ThreadThunks* thunks) {
+  FenceHandlers();
+  thunks->is_busy = false;
+  FenceHandlers();
+  thunks->handler_mark = 0;
 }
 
 LAGWATCH_UNTRACED bool IsPlainCaller(ThreadThunks* thunks, uint64_t address) {
@@ -266,15 +303,15 @@ const UnwinderCalls* g_unwinder = nullptr;
 
 }  // namespace
 
-uint64_t EndProbedCall(ThreadThunks* thunks, uint32_t thunk, bool was_busy, const uint64_t* results) {
+uint64_t EndProbedCall(ThreadThunks* thunks, uint32_t thunk, const uint64_t* results) {
+  const bool was_busy = thunks->is_busy;
   const uint64_t original = lagwatch_originals[thunk];
-  if (was_busy) {
+  volatile uint64_t mark = 0;
+  if (was_busy)
     CountMissed();
-  } else if (!IsInChild() && !IsVforkChild(thunks)) {
-    thunks->handler_stack = reinterpret_cast<uint64_t>(__builtin_frame_address(0));
-    DeliverEnds(thunk, results);
-    thunks->handler_stack = 0;
-  }
+  else
+    BeginHandlers(thunks, &mark);
+  if (!was_busy && !IsInChild() && !IsVforkChild(thunks)) DeliverEnds(thunk, results);
   while (thunk != kNoThunk) {
     Thunk& ended = g_thunks[thunk];
     const uint32_t outer = ended.outer;
@@ -284,6 +321,7 @@ uint64_t EndProbedCall(ThreadThunks* thunks, uint32_t thunk, bool was_busy, cons
     ReleaseThunk(thunks, thunk, was_busy);
     thunk = outer;
   }
+  if (!was_busy) EndHandlers(thunks);
   return original;
 }
 
@@ -310,6 +348,12 @@ bool PrepareProbeHits() {
     g_is_prepared = pthread_atfork(nullptr, nullptr, note_child) == 0;
   }
   return g_is_prepared;
+}
+
+bool IsInChildOfProbed() { return IsInChild(); }
+void DeliverHitsInChild() {
+  g_process_id = OwnProcess();
+  __atomic_store_n(g_process_mark, 1, __ATOMIC_RELAXED);  // a hit more or less
 }
 
 void UseOwnStacks(const OwnStacks* stacks) {
@@ -344,11 +388,9 @@ void lagwatch_on_probe_note(lagwatch::trace::SavedNote* saved) {
       *reinterpret_cast<const ProbeSite* const*>(saved->site_return - SiteCode::kNoteSiteBefore);
   ThreadThunks& thunks = t_thunks;
   if (thunks.is_left_out || IsInChild() || IsVforkChild(&thunks)) return;
-  const auto stack = reinterpret_cast<uint64_t>(saved);
-  if (thunks.is_busy && !MayEnterBusy(&thunks, stack)) return CountMissed();
-  thunks.is_busy = true;
-  thunks.handler_stack = stack;
-  FenceHandlers();
+  volatile uint64_t mark = 0;
+  if (thunks.is_busy && !MayEnterBusy(&thunks, reinterpret_cast<uint64_t>(&mark))) return CountMissed();
+  BeginHandlers(&thunks, &mark);
   thunks.calls_while_busy = 0;
   constexpr size_t kStackPointer = 7;
   saved->registers[kStackPointer] = reinterpret_cast<uint64_t>(saved + 1);
@@ -360,9 +402,7 @@ void lagwatch_on_probe_note(lagwatch::trace::SavedNote* saved) {
                          .vector_count = 0,
                          .registers = saved->registers};
   DeliverEntryWith(*site, __atomic_load_n(&site->needs, __ATOMIC_RELAXED), entry);  // a hit more or less
-  thunks.handler_stack = 0;
-  FenceHandlers();
-  thunks.is_busy = false;
+  EndHandlers(&thunks);
 }
 
 void lagwatch_on_probe_entry(lagwatch::trace::SavedEntry* saved) {
@@ -370,20 +410,16 @@ void lagwatch_on_probe_entry(lagwatch::trace::SavedEntry* saved) {
   const auto* site = *reinterpret_cast<const ProbeSite* const*>(saved->site_return - SiteCode::kSiteBefore);
   ThreadThunks& thunks = t_thunks;
   if (thunks.is_left_out || IsInChild() || IsVforkChild(&thunks)) return;
-  const auto stack = reinterpret_cast<uint64_t>(saved);
-  if (thunks.is_busy && !MayEnterBusy(&thunks, stack)) return CountMissed();
-  thunks.is_busy = true;
-  thunks.handler_stack = stack;
-  FenceHandlers();
+  if (thunks.is_busy && !MayEnterBusy(&thunks, reinterpret_cast<uint64_t>(&saved->mark)))
+    return CountMissed();
+  BeginHandlers(&thunks, &saved->mark);
   thunks.calls_while_busy = 0;
   const uint32_t needs = __atomic_load_n(&site->needs, __ATOMIC_RELAXED);  // a hit more or less
   auto* slot = reinterpret_cast<uint64_t*>(reinterpret_cast<uint64_t>(&saved->above) + site->pushed_bytes);
   const SlotMask delivered = DeliverEntryOf(*site, needs, *saved, slot);
   if ((needs & kNeedsReturn) != 0 && delivered != 0 && !AwaitReturn(&thunks, *site, delivered, *saved, slot))
     CountUnnoticedReturn();
-  thunks.handler_stack = 0;
-  FenceHandlers();
-  thunks.is_busy = false;
+  EndHandlers(&thunks);
 }
 
 // The second phase of an exception, or of a thread's end, passes by a call: it is over.
@@ -403,15 +439,12 @@ int lagwatch_thunk_personality(int version, int actions, uint64_t, void*, void* 
     CountMissed();
     return kContinue;
   }
-  thunks.is_busy = true;
-  thunks.handler_stack = reinterpret_cast<uint64_t>(__builtin_frame_address(0));
-  FenceHandlers();
+  volatile uint64_t mark = 0;
+  BeginHandlers(&thunks, &mark);
   DeliverEnds(thunk, nullptr);
   // The thunk itself stays, because the unwinder reads its original address after this: it is found as
   // abandoned.
   for (uint32_t call = thunk; call != kNoThunk; call = g_thunks[call].outer) g_thunks[call].delivered = 0;
-  thunks.handler_stack = 0;
-  FenceHandlers();
-  thunks.is_busy = false;
+  EndHandlers(&thunks);
   return kContinue;
 }

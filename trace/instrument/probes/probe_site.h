@@ -99,6 +99,11 @@ struct OwnStacks {
 // Never freed. Until then all stacks are taken to have room.
 void UseOwnStacks(const OwnStacks* stacks);
 
+// Whether this is a child of fork(2) of the process that was prepared: nothing is delivered there, until
+// DeliverHitsInChild(). Context: any; background.
+bool IsInChildOfProbed();
+void DeliverHitsInChild();
+
 // Prepares what hits need; false where the system forbids that. Idempotent. Context: background.
 bool PrepareProbeHits();
 
