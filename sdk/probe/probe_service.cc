@@ -246,6 +246,7 @@ void ProbeService::EndConsoles(int64_t now_ns) {
   const auto is_over = [](const auto& console) { return console->is_over; };
   if (std::erase_if(consoles_, is_over) == 0) return;
   // A program that waits at its start for its probes goes on.
+  is_followed_.store(true);  // the program may end as soon as it goes on
   has_armed_.store(true);
   armed_.Wake();
 }
@@ -308,6 +309,7 @@ std::string ProbeService::Arm(Console* console, std::string_view body) {
   }
   console->programs.insert(answer.id);
   programs_.push_back({.armed = std::move(armed), .since_ns = NowNs(), .before = before});
+  is_followed_.store(true);  // the program may end as soon as it goes on
   has_armed_.store(true);
   armed_.Wake();
   return EncodeProbeMessage(ProbeMessageKind::kArmed, std::move(answer));

@@ -47,7 +47,7 @@ TEST_F(ProbeTest, SendsAggregatesByStatsd) {
   EXPECT_TRUE(WaitUntil([&] { return server.Received().find("total") != std::string::npos; }));
   EXPECT_THAT(server.Received(), HasSubstr("lagwatch.calls:4|g\n"));
   EXPECT_THAT(server.Received(), HasSubstr("lagwatch.total.2:6|g\n"));
-  EXPECT_EQ(Ask({pid(), "add_numbers { count }", "--statsd", "nowhere"}), 1);
+  EXPECT_EQ(Ask({pid(), "add_numbers { count }", "--statsd", "nowhere"}), 2);
   EXPECT_THAT(errors_, HasSubstr("--statsd: give HOST:PORT"));
 }
 
