@@ -325,18 +325,18 @@ int RunConsole(ServiceClient* client, uint32_t id, ProbeView* view, AskedCommand
   const int64_t begin_ns = base::SystemClock().MonoNs();
   const int64_t end_ns = options.for_ns == 0 ? INT64_MAX : begin_ns + options.for_ns;
   int64_t table_ns = begin_ns + kTableNs;
-  bool goes_on = true;
-  while (goes_on && !g_is_interrupted.load()) {
+  bool is_followed = true;
+  while (is_followed && !shown.is_off() && !g_is_interrupted.load()) {
     const int64_t now_ns = base::SystemClock().MonoNs();
     if (now_ns >= end_ns) break;
     const bool wants_table = now_ns >= table_ns && view->has_aggregates();
-    const bool is_followed = shown.Read(wants_table || view->PrintsStacks()) || shown.Reconnect();
-    goes_on = is_followed && !shown.is_off();
+    is_followed = shown.Read(wants_table || view->PrintsStacks()) || shown.Reconnect();
+    const bool goes_on = is_followed && !shown.is_off();
     shown.Print(wants_table && goes_on, /*is_last=*/false);
     if (wants_table) table_ns = now_ns + kTableNs;
     if (goes_on) shown.Rest(std::min(now_ns + kReadNs, end_ns));
   }
-  if (goes_on && !shown.Read(/*wants_snapshot=*/true) && shown.Reconnect())
+  if (is_followed && !shown.Read(/*wants_snapshot=*/true) && shown.Reconnect())
     static_cast<void>(shown.Read(/*wants_snapshot=*/true));
   const bool was_disarmed = shown.WasDisarmed();
   shown.Print(/*has_snapshot=*/true, /*is_last=*/true);

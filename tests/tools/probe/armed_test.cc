@@ -222,5 +222,16 @@ TEST_F(ProbeTest, ListensForItsOwnUserOnly) {
   EXPECT_EQ(console->Wait(), 0);
 }
 
+// Before the first table is due, too.
+TEST_F(ProbeTest, ShowsWhatAScriptThatIsOffHasCounted) {
+  const auto console = Start({pid(), "add_numbers { count }"});
+  ASSERT_TRUE(WaitUntil([&] { return IsArmed(*console); }));
+  for (int i = 0; i < 100 && console->Errors().find("turned itself off") == std::string::npos; ++i)
+    Do("add 300000");
+  EXPECT_EQ(console->Wait(), 0);
+  EXPECT_THAT(console->Errors(), HasSubstr("turned itself off"));
+  EXPECT_THAT(console->Output(), ContainsRegex("^count, at least\n +[1-9]"));
+}
+
 }  // namespace
 }  // namespace lagwatch::tools
