@@ -104,6 +104,7 @@ TEST_F(HangLogTest, SaysTheHangsOfAnAttachedProgramUntilItIsDetached) {
   Process attach({LAGWATCH_PROGRAM, "attach", "--threshold-ms", "200", "--spool", spool_, "--log", "stderr",
                   std::to_string(program.pid())});
   ASSERT_EQ(attach.Wait(), 0) << attach.Errors();
+  usleep(200'000);  // the loop is known by its waits
   program.WriteInput("freeze\n");
   EXPECT_TRUE(WaitUntil([&] { return Blocks(attach.Errors()) == 1; })) << attach.Errors();
   EXPECT_THAT(attach.Errors(),
