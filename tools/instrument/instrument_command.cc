@@ -21,17 +21,15 @@
 namespace lagwatch::tools {
 namespace {
 
-constexpr int kCannot = 2;
-
 struct ListOptions {
   std::string path;
   RuleOptions rules;
   bool is_json = false;
 };
 
-int Refuse(const std::string& message) {
+int RefuseToList(const std::string& message) {
   std::cerr << "lagwatch: instrument: " << Printable(message) << "\n";
-  return kCannot;
+  return 2;
 }
 
 std::string RuleText(const ListedFunction& function) {
@@ -152,10 +150,10 @@ base::Status AddCallees(const ListOptions& options, trace::InstrumentRules* rule
 
 int List(const ListOptions& options) {
   auto rules = RulesFor(options.rules, options.path);
-  if (!rules.ok()) return Refuse(rules.status().message());
-  if (base::Status status = AddCallees(options, &*rules); !status.ok()) return Refuse(status.message());
+  if (!rules.ok()) return RefuseToList(rules.status().message());
+  if (base::Status status = AddCallees(options, &*rules); !status.ok()) return RefuseToList(status.message());
   const auto list = ListFunctionsOf(options.path, *rules);
-  if (!list.ok()) return Refuse(list.status().message());
+  if (!list.ok()) return RefuseToList(list.status().message());
   const CompilerFlags flags = FlagsFor(*list, *rules);
   return Print(options.is_json ? JsonOf(*list, flags).dump(2) + "\n" : TextOf(*list, flags));
 }

@@ -6,6 +6,7 @@
 #include <utility>
 #include <vector>
 
+#include "base/clock.h"
 #include "base/text.h"
 #include "tools/read/endpoint.h"
 #include "tools/read/output.h"
@@ -18,16 +19,14 @@
 namespace lagwatch::tools {
 namespace {
 
-constexpr double kNsPerMs = 1e6;
-
 int RefuseToCompare(const std::string& message) {
   std::cerr << "lagwatch: trace compare: " << Printable(message) << "\n";
   return 2;
 }
 
-std::string Ms(int64_t ns, const char* format = "%.1f") {
+std::string MsText(int64_t ns, const char* format = "%.1f") {
   char text[32];
-  std::snprintf(text, sizeof text, format, static_cast<double>(ns) / kNsPerMs);
+  std::snprintf(text, sizeof text, format, static_cast<double>(ns) / static_cast<double>(base::kNsPerMs));
   return text;
 }
 
@@ -40,9 +39,10 @@ std::string TextOf(const std::vector<trace::ComparedNode>& nodes, size_t lines) 
                {"FUNCTION", Table::Align::kLeft, true}});
   for (const trace::ComparedNode& node : nodes) {
     if (lines-- == 0) break;
-    table.AddRow({Ms(node.before.total_ns), Ms(node.after.total_ns),
-                  Ms(node.after.total_ns - node.before.total_ns, "%+.1f"), std::to_string(node.before.calls),
-                  std::to_string(node.after.calls), std::string(2 * size_t{node.depth}, ' ') + node.name});
+    table.AddRow({MsText(node.before.total_ns), MsText(node.after.total_ns),
+                  MsText(node.after.total_ns - node.before.total_ns, "%+.1f"),
+                  std::to_string(node.before.calls), std::to_string(node.after.calls),
+                  std::string(2 * size_t{node.depth}, ' ') + node.name});
   }
   return table.ToText(TerminalWidth());
 }
