@@ -24,7 +24,7 @@ bool IsReadable(uint64_t address) {
 
 // The call reads all or nothing, so what spans an unreadable page is read again page by page.
 size_t ReadOwnMemoryByCall(uint64_t address, void* destination, size_t size_bytes) {
-  return ReadOwnMemory(address, destination, size_bytes);  // which opens no file here
+  return ReadOwnMemory(address, destination, size_bytes);  // it opens no file on this system
 }
 
 size_t ReadOwnMemory(uint64_t address, void* destination, size_t size_bytes) {

@@ -63,7 +63,7 @@ void ProbeService::Flush() {
 
 void ProbeService::End() {
   is_forbidden_.store(true);
-  static_cast<void>(TryJoin());  // what comes may go well without it, too
+  static_cast<void>(TryJoin());  // if it fails, the caller goes on beside the thread
 }
 
 bool ProbeService::AwaitArmed(int64_t timeout_ns) {

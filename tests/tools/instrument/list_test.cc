@@ -76,7 +76,8 @@ TEST_F(InstrumentTest, RefusesWhatIsNoProgram) {
 // The flags have GCC leave out what the rules leave out.
 TEST_F(InstrumentTest, FlagsForHooksHoldForTheCompiler) {
   if (std::string(LAGWATCH_GCC).empty()) GTEST_SKIP() << "the compiler is not GCC";
-  List({LAGWATCH_RULED_PROGRAM, "--rules", Rules("- namespace shop::detail\n- shop::Freeze\n- shop::Hid?\n")});
+  List(
+      {LAGWATCH_RULED_PROGRAM, "--rules", Rules("- namespace shop::detail\n- shop::Freeze\n- shop::Hid?\n")});
   std::vector<std::string> command = {
       LAGWATCH_GCC,          "-std=c++20",        "-O1", "-S", "-I", LAGWATCH_SOURCES, "-o",
       directory_ / "shop.s", LAGWATCH_SHOP_SOURCE};

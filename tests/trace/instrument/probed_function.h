@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Marks a function that a test probes: no compiler inlines, clones or foresees it, and no sanitizer gives it code that reads
-// its return address.
+// Marks a function that a test probes: no compiler inlines, clones or foresees it, and no sanitizer gives it
+// code that reads its return address.
 #pragma once
 
 #ifdef __clang__

@@ -57,7 +57,7 @@ std::string_view WithoutReturnType(std::string_view name) {
         depth == 0 && name.substr(at, kOperator.size()) == kOperator &&
         (at == 0 || !IsNameByte(name[at - 1])) &&
         (at + kOperator.size() == name.size() || !IsNameByte(name[at + kOperator.size()]));
-    if (is_operator) break;  // what follows is its name
+    if (is_operator) break;  // the rest is the name of the operator
     if (name[at] == '<' || name[at] == '(' || name[at] == '[' || name[at] == '{') ++depth;
     if (name[at] == '>' || name[at] == ')' || name[at] == ']' || name[at] == '}') --depth;
     if (name[at] == ' ' && depth == 0) begin = at + 1;

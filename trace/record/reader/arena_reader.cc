@@ -353,8 +353,8 @@ class ArenaReader {
       report("blocks of calls overwritten", arena_.call_pool().header().overwritten_count.load(),
              "--call-mib");
     }
-    report("patched functions left out, because they were called too often", counters.functions_too_hot.value(),
-           "--call-limit");
+    report("patched functions left out, because they were called too often",
+           counters.functions_too_hot.value(), "--call-limit");
     report("samples whose stacks were overwritten", forgotten_ + counters.stacks_refused.value(),
            "--stack-mib");
     report("samples without room", counters.runs_refused.value(), "--worker-mib");
