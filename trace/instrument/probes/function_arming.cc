@@ -31,6 +31,7 @@
 #include "trace/instrument/probes/instruction.h"
 #include "trace/instrument/probes/mapped_code.h"
 #include "trace/instrument/probes/probed_modules.h"
+#include "trace/instrument/probes/prober_state.h"
 #include "trace/instrument/probes/tail_jumps.h"
 
 // The loader's note of where the main thread's stack began.
@@ -48,38 +49,6 @@ uint32_t NeedsOf(const ProbeHandlers& handlers) {
   if (handlers.registers == HandlerRegisters::kAny) needs |= kNeedsAny;
   return needs;
 }
-
-// The program's dlopen() and fork() wait for the loader's lock, which is held for so many functions.
-constexpr size_t kMostAtOnce = 64;
-
-// A function that has, or had, probes.
-struct Place {
-  ProbeSite* site = nullptr;
-  HeadPatch patch;
-  ProbeId ids[kMaxProbesPerFunction]{};  // by slot; 0: free
-  uint64_t load_bias = 0;                // of its module, to know that again
-  std::string path;
-  std::string build_id;
-  uint64_t import_code = 0;  // to which slots of import tables lead; the patch is none then
-  bool is_patched = false;
-  bool reads_return_address = false;
-  bool is_note = false;
-
-  bool IsIn(const ProbedModule& module) const {
-    // A file that was replaced has another path, as the kernel says.
-    return load_bias == module.load_bias && build_id == module.build_id &&
-           (!build_id.empty() || path == module.path);
-  }
-  // Whether the code that was patched is still there; `module` has the same build id.
-  bool IsInForce(const MemoryMap& memory, const ProbedModule& module) const {
-    const uint64_t function = site->function;
-    const bool is_loaded = IsIn(module) || memory.FindFile(function, function + patch.saved_bytes) != nullptr;
-    return is_loaded && patch.HasPatch(function);
-  }
-  bool HasProbes() const {
-    return std::any_of(std::begin(ids), std::end(ids), [](ProbeId id) { return id != 0; });
-  }
-};
 
 const ProbeSite* MakeSite(uint64_t function, ProbeSite** made) {
   void* memory = base::MapKept(sizeof(ProbeSite));
@@ -101,86 +70,6 @@ bool PrepareHits() {
 }
 
 }  // namespace
-
-// One call of the prober's, on a thread of its own.
-struct FunctionProber::Pass {
-  State* state;
-  const CodeWriter& writer;
-  const MemoryMap& memory;
-  void (*visit)(Pass* pass, const ProbedModule& module);  // for each module
-  void* work;
-  uint64_t get_ip = 0;  // the unwinder's function
-  bool wants_ranges = false;
-  std::vector<CallerRanges::Range> ranges;
-};
-
-struct FunctionProber::State {
-  pthread_mutex_t mutex = PTHREAD_MUTEX_INITIALIZER;
-  std::map<uint64_t, Place> places;                           // by function
-  std::map<std::pair<uint64_t, std::string>, Place> imports;  // by function and name
-  ImportPatches import_patches;
-  struct KnownProbe {
-    ArmedProbe* probe = nullptr;
-    uint32_t slots = 0;  // of functions, that have it
-  };
-  // Disarmed probes that a thread may be on its way to.
-  struct Retired {
-    uint64_t number;  // of the Disarm()
-    timespec since;
-    GracePeriod grace;
-    std::vector<ArmedProbe*> probes;
-  };
-  std::map<std::pair<const ProbeHandlers*, void*>, KnownProbe> probes;
-  std::vector<ArmedProbe*> removed_probes;  // since the last retirement
-  std::deque<Retired> retired;
-  std::vector<ArmedProbe*> free_probes;
-  uint64_t last_disarm = 0;
-  uint64_t last_forgotten = 0;  // of these, whose probes no thread can come to
-  std::map<ProbeId, Place*> armed_places;
-  ProbeId last_id = 0;
-  CodeSpace space;
-  ExcludedFunctions excluded;
-  std::atomic<bool> has_unused_pads{false};
-  base::LoaderCounts modules;  // those that the caller ranges are of
-
-  // Runs `work(writer, memory)` while no other changes code, on a thread with its own files. False if there
-  // is no way to change code.
-  template <typename Work>
-  bool ChangeCode(const Work& work);
-  // Calls `visit` for each module, while no other changes code, and none can be unloaded. False if there is
-  // no way to change code.
-  bool Walk(void (*visit)(Pass*, const ProbedModule&), void* work);
-  static int VisitModule(dl_phdr_info* info, size_t size_bytes, void* pass);
-
-  ProbeReason Refusal(const Pass& pass, const ProbedModule& module, uint64_t function, bool wants_return,
-                      HeadPlace* head);
-  static ProbeReason NoteRefusal(const Pass& pass, const ProbedModule& module, uint64_t note,
-                                 HeadPlace* head);
-  ProbeReason FindPlace(const Pass& pass, const ProbedModule& module, const HeadPlace& head, Place** found);
-  ProbeResult ArmOne(const Pass& pass, const ProbedModule& module, const ProbeRequest& request);
-  ProbeResult AddProbe(Place* place, const ProbeRequest& request);
-  ProbeResult ArmImport(const CodeWriter& writer, const MemoryMap& memory, const ProbeRequest& request);
-  void ArmImports(std::span<const ProbeRequest> requests, std::vector<ProbeResult>* results);
-  void DisarmImports();
-  ProbeResult ExamineOne(const Pass& pass, const ProbedModule& module, uint64_t function, bool wants_return);
-  ProbeResult ExamineNote(const Pass& pass, const ProbedModule& module, uint64_t note);
-  std::vector<ProbeResult> Examine(std::span<const uint64_t> functions, bool wants_return, bool are_notes);
-  static void ExamineIn(Pass* pass, const ProbedModule& module);
-  static void ArmIn(Pass* pass, const ProbedModule& module);
-  static void ArmReloadedIn(Pass* pass, const ProbedModule& module);
-  Place* Rename(ProbeId from, ProbeId to);
-  static void ListIn(Pass* pass, const ProbedModule& module);
-  static void DisarmIn(Pass* pass, const ProbedModule& module);
-  static void RestorePadsIn(Pass* pass, const ProbedModule& module);
-  void RestorePads(int64_t most_ms);
-  template <typename Visit>
-  void ForEachPlace(const ProbedModule& module, Visit visit);
-  const ArmedProbe* ProbeOf(const ProbeRequest& request);
-  void Remove(Place* place, ProbeId id);
-  void Retire();
-  static void Recount(const Place& place);
-  static void Switch(const Pass& pass, Place* place, bool is_on);
-};
 
 FunctionProber::FunctionProber() : state_(std::make_unique<State>()) {}
 FunctionProber::~FunctionProber() = default;
@@ -275,14 +164,14 @@ ProbeReason FunctionProber::State::NoteRefusal(const Pass& pass, const ProbedMod
 }
 
 ProbeReason FunctionProber::State::FindPlace(const Pass& pass, const ProbedModule& module,
-                                             const HeadPlace& head, Place** found) {
+                                             const HeadPlace& head, ProbedPlace** found) {
   const auto known = places.find(head.function);
   if (known != places.end() && known->second.IsIn(module) && known->second.is_note == head.is_note &&
       known->second.patch.HasOriginal(head.function)) {
     *found = &known->second;
     return WritePad(pass.writer, known->second.patch) ? ProbeReason::kNone : ProbeReason::kNotPermitted;
   }
-  Place place;
+  ProbedPlace place;
   place.load_bias = module.load_bias;
   place.path = module.path;
   place.build_id = module.build_id;
@@ -307,14 +196,14 @@ const ArmedProbe* FunctionProber::State::ProbeOf(const ProbeRequest& request) {
   return known.probe;
 }
 
-void FunctionProber::State::Recount(const Place& place) {
+void FunctionProber::State::Recount(const ProbedPlace& place) {
   uint32_t needs = 0;
   for (const ArmedProbe* probe : place.site->slots)
     if (probe != nullptr) needs |= NeedsOf(*probe->handlers);
   __atomic_store_n(&place.site->needs, needs, __ATOMIC_RELEASE);  // before the probes themselves
 }
 
-void FunctionProber::State::Switch(const Pass& pass, Place* place, bool is_on) {
+void FunctionProber::State::Switch(const Pass& pass, ProbedPlace* place, bool is_on) {
   if (place->is_patched != is_on &&
       SwitchHead(pass.writer, pass.memory, place->site->function, place->patch, is_on))
     place->is_patched = is_on;
@@ -325,7 +214,7 @@ ProbeResult FunctionProber::State::ArmOne(const Pass& pass, const ProbedModule& 
   ProbeResult result;
   const bool wants_return = request.handlers->on_return != nullptr;
   const auto known = places.find(request.function);
-  Place* place = nullptr;
+  ProbedPlace* place = nullptr;
   if (known != places.end() && known->second.IsIn(module) && known->second.is_patched &&
       known->second.patch.HasPatch(request.function)) {
     place = &known->second;
@@ -349,7 +238,7 @@ ProbeResult FunctionProber::State::ArmOne(const Pass& pass, const ProbedModule& 
   return AddProbe(place, request);
 }
 
-ProbeResult FunctionProber::State::AddProbe(Place* place, const ProbeRequest& request) {
+ProbeResult FunctionProber::State::AddProbe(ProbedPlace* place, const ProbeRequest& request) {
   ProbeResult result;
   const auto slot =
       static_cast<size_t>(std::find(std::begin(place->ids), std::end(place->ids), 0U) - place->ids);
@@ -371,7 +260,7 @@ ProbeResult FunctionProber::State::AddProbe(Place* place, const ProbeRequest& re
 
 ProbeResult FunctionProber::State::ArmImport(const CodeWriter& writer, const MemoryMap& memory,
                                              const ProbeRequest& request) {
-  Place& place = imports[{request.function, request.import}];
+  ProbedPlace& place = imports[{request.function, request.import}];
   if (place.import_code == 0) {
     if (MakeSite(request.function, &place.site) == nullptr) return {.reason = ProbeReason::kTooManyProbes};
     const uint64_t code =
@@ -401,7 +290,7 @@ void FunctionProber::State::ArmImports(std::span<const ProbeRequest> requests,
     for (size_t i = 0; i < requests.size(); ++i) {
       const ProbeId id = (*results)[i].id;
       if (!is_import(requests[i]) || id == 0) continue;
-      Place* place = armed_places.at(id);
+      ProbedPlace* place = armed_places.at(id);
       if (import_patches.SlotsOf(place->import_code) != 0) continue;
       Remove(place, id);
       (*results)[i] = {.reason = ProbeReason::kNotImported};
@@ -435,19 +324,6 @@ struct ArmWork {
   std::vector<ProbeResult> results;
 };
 
-struct ExamineWork {
-  std::span<const uint64_t> functions;
-  bool wants_return;
-  bool are_notes;
-  std::vector<ProbeResult> results;
-};
-
-struct ListWork {
-  const FunctionFilter& filter;
-  bool wants_return;
-  std::vector<ProbedFunction> functions;
-};
-
 }  // namespace
 
 void FunctionProber::State::ArmIn(Pass* pass, const ProbedModule& module) {
@@ -466,7 +342,7 @@ void FunctionProber::State::ArmIn(Pass* pass, const ProbedModule& module) {
     CodeWriter::SynchronizeProcessors();
   }
   for (const size_t i : armed) {
-    Place& place = state->places.at(work->requests[i].function);
+    ProbedPlace& place = state->places.at(work->requests[i].function);
     if (place.is_patched) continue;
     state->Remove(&place, work->results[i].id);
     work->results[i] = {.reason = ProbeReason::kNotPermitted};
@@ -494,7 +370,7 @@ ProbeResult FunctionProber::Arm(uint64_t function, const ProbeHandlers* handlers
   return Arm({&request, 1}).front();
 }
 
-void FunctionProber::State::Remove(Place* place, ProbeId id) {
+void FunctionProber::State::Remove(ProbedPlace* place, ProbeId id) {
   auto* const slot = std::find(std::begin(place->ids), std::end(place->ids), id);
   if (slot == std::end(place->ids)) return;
   *slot = 0;
@@ -518,7 +394,7 @@ void FunctionProber::State::ForEachPlace(const ProbedModule& module, Visit visit
 }
 
 void FunctionProber::State::DisarmIn(Pass* pass, const ProbedModule& module) {
-  pass->state->ForEachPlace(module, [&](Place* place) {
+  pass->state->ForEachPlace(module, [&](ProbedPlace* place) {
     if (!place->is_patched || place->HasProbes() || !place->patch.HasPatch(place->site->function)) return;
     Switch(*pass, place, false);
     if (place->patch.pad != 0) pass->state->has_unused_pads = true;
@@ -526,7 +402,7 @@ void FunctionProber::State::DisarmIn(Pass* pass, const ProbedModule& module) {
 }
 
 void FunctionProber::State::RestorePadsIn(Pass* pass, const ProbedModule& module) {
-  pass->state->ForEachPlace(module, [&](Place* place) {
+  pass->state->ForEachPlace(module, [&](ProbedPlace* place) {
     if (!place->is_patched && !place->patch.HasPadOriginal())
       static_cast<void>(RestorePad(pass->writer, place->patch));  // BytesAreOriginal() reports it
   });
@@ -601,8 +477,8 @@ void FunctionProber::Disarm(std::span<const ProbeId> ids) {
   state_->RestorePads(kMostMs);
 }
 
-Place* FunctionProber::State::Rename(ProbeId from, ProbeId to) {
-  Place* place = armed_places.extract(from).mapped();
+ProbedPlace* FunctionProber::State::Rename(ProbeId from, ProbeId to) {
+  ProbedPlace* place = armed_places.extract(from).mapped();
   *std::find(std::begin(place->ids), std::end(place->ids), from) = to;
   armed_places[to] = place;
   return place;
@@ -622,14 +498,14 @@ void FunctionProber::State::ArmReloadedIn(Pass* pass, const ProbedModule& module
                       {function - place.load_bias + module.load_bias, probe->handlers, probe->user_data}});
     }
   }
-  std::vector<Place*> armed;
+  std::vector<ProbedPlace*> armed;
   for (const auto& [id, request] : lost) state->Remove(state->armed_places.at(id), id);
   for (const auto& [id, request] : lost) {
     const ProbeResult result = state->ArmOne(*pass, module, request);
     if (result.id != 0) armed.push_back(state->Rename(result.id, id));
   }
   if (armed.empty() || !CodeWriter::SynchronizeProcessors()) return;
-  for (Place* place : armed) Switch(*pass, place, true);
+  for (ProbedPlace* place : armed) Switch(*pass, place, true);
   CodeWriter::SynchronizeProcessors();
 }
 
@@ -661,7 +537,7 @@ bool FunctionProber::BytesAreOriginal() {
   state_->RestorePads(kMostMs);
   bool are_original = true;
   const auto compare = [](Pass* pass, const ProbedModule& module) {
-    pass->state->ForEachPlace(module, [&](Place* place) {
+    pass->state->ForEachPlace(module, [&](ProbedPlace* place) {
       const HeadPatch& patch = place->patch;
       const uint64_t function = place->site->function;
       // Once the file has been replaced, the saved bytes stand for it.
@@ -673,137 +549,6 @@ bool FunctionProber::BytesAreOriginal() {
     });
   };
   return state_->Walk(compare, &are_original) && are_original;
-}
-
-ProbeResult FunctionProber::State::ExamineOne(const Pass& pass, const ProbedModule& module, uint64_t function,
-                                              bool wants_return) {
-  HeadPlace head{};
-  ProbeResult result;
-  const auto known = places.find(function);
-  if (known != places.end() && known->second.IsIn(module) && known->second.is_patched) {
-    const bool is_refused = wants_return && known->second.reads_return_address;
-    result.reason = is_refused ? ProbeReason::kReadsReturnAddress : ProbeReason::kNone;
-    result.tier = known->second.patch.tier;
-    return result;
-  }
-  result.reason = Refusal(pass, module, function, wants_return, &head);
-  if (result.reason != ProbeReason::kNone) return result;
-  const bool is_known = known != places.end() && known->second.IsIn(module);  // its jump is there
-  result.tier = is_known ? known->second.patch.tier : FindTier(pass.memory, space, head);
-  if (result.tier == ProbeTier::kNone) result.reason = ProbeReason::kOutOfReach;
-  return result;
-}
-
-ProbeResult FunctionProber::State::ExamineNote(const Pass& pass, const ProbedModule& module, uint64_t note) {
-  HeadPlace head{};
-  ProbeResult result;
-  const auto known = places.find(note);
-  if (known != places.end() && known->second.IsIn(module) && known->second.is_patched) {
-    result.tier = known->second.patch.tier;
-    return result;
-  }
-  result.reason = NoteRefusal(pass, module, note, &head);
-  if (result.reason != ProbeReason::kNone) return result;
-  const bool is_known = known != places.end() && known->second.IsIn(module);  // its jump is there
-  result.tier = is_known ? known->second.patch.tier : FindTier(pass.memory, space, head);
-  if (result.tier == ProbeTier::kNone) result.reason = ProbeReason::kOutOfReach;
-  return result;
-}
-
-void FunctionProber::State::ExamineIn(Pass* pass, const ProbedModule& module) {
-  auto* found = static_cast<ExamineWork*>(pass->work);
-  for (size_t i = 0; i < found->functions.size(); ++i) {
-    const uint64_t place = found->functions[i];
-    if (!module.HasCode(place)) continue;
-    found->results[i] = found->are_notes ? pass->state->ExamineNote(*pass, module, place)
-                                         : pass->state->ExamineOne(*pass, module, place, found->wants_return);
-  }
-}
-
-std::vector<ProbeResult> FunctionProber::Examine(std::span<const uint64_t> functions, bool wants_return) {
-  return state_->Examine(functions, wants_return, /*are_notes=*/false);
-}
-
-std::vector<ProbeResult> FunctionProber::ExamineNotes(std::span<const uint64_t> notes) {
-  return state_->Examine(notes, /*wants_return=*/false, /*are_notes=*/true);
-}
-
-std::vector<ProbeResult> FunctionProber::State::Examine(std::span<const uint64_t> functions,
-                                                        bool wants_return, bool are_notes) {
-  std::vector<ProbeResult> results;
-  const ProbeReason refusal = CanPatch() ? ProbeReason::kNotPermitted : ProbeReason::kNotSupported;
-  while (results.size() < functions.size()) {
-    const auto some =
-        functions.subspan(results.size(), std::min(functions.size() - results.size(), kMostAtOnce));
-    ExamineWork work{some, wants_return, are_notes,
-                     std::vector<ProbeResult>(some.size(), {.reason = ProbeReason::kNotCode})};
-    if (!CanPatch() || !Walk(&ExamineIn, &work))
-      work.results.assign(some.size(), ProbeResult{.reason = refusal});
-    results.insert(results.end(), work.results.begin(), work.results.end());
-  }
-  return results;
-}
-
-void FunctionProber::State::ListIn(Pass* pass, const ProbedModule& module) {
-  auto* listed = static_cast<ListWork*>(pass->work);
-  if (!listed->filter.WantsModule(module.path)) return;
-  const auto names = stack::FunctionTable::Load(module.path, module.build_id);
-  for (size_t i = 0; i < module.functions.size(); ++i) {
-    const uint64_t function = module.functions.BeginOf(i);
-    if (!listed->filter.WantsAddress(function)) continue;
-    std::string name = names.NameAt(function - module.load_bias).value_or("");
-    const RuledFunction ruled{.module = module.path,
-                              .build_id = module.build_id,
-                              .offset = function - module.load_bias,
-                              .symbol = name};
-    if (!listed->filter.WantsName(ruled)) continue;
-    const ProbeResult result = pass->state->ExamineOne(*pass, module, function, listed->wants_return);
-    if (result.reason == ProbeReason::kUnusualFrame) continue;
-    listed->functions.push_back({function, std::move(name), module.path, result});
-  }
-}
-
-std::vector<ProbedFunction> FunctionProber::List(const FunctionFilter& filter, bool wants_return) {
-  ListWork work{filter, wants_return, {}};
-  if (CanPatch())
-    static_cast<void>(state_->Walk(&State::ListIn, &work));  // without, there is nothing to list
-  return std::move(work.functions);
-}
-
-std::vector<ProbedFunction> FunctionProber::ListModule(const dl_phdr_info& info, bool wants_return) {
-  const FunctionFilter all;
-  ListWork work{all, wants_return, {}};
-  const CodeWriter writer;
-  const MemoryMap memory;
-  State state;
-  Pass pass{.state = &state,
-            .writer = writer,
-            .memory = memory,
-            .visit = &State::ListIn,
-            .work = &work,
-            .ranges = {}};
-  const ProbedModule module(info);
-  if (CanPatch() && module.code_begin < module.code_end) State::ListIn(&pass, module);
-  return std::move(work.functions);
-}
-
-std::vector<uint64_t> FunctionProber::DirectCallees(const dl_phdr_info& info, uint64_t function) {
-  std::vector<uint64_t> callees;
-  const ProbedModule module(info);
-  const UnwindIndex::Function found = module.functions.Find(function);
-  if (found.begin != function || !module.HasCode(found.begin) || !module.HasCode(found.end - 1))
-    return callees;
-  for (uint64_t at = found.begin; at < found.end;) {
-    const Instruction instruction = DecodeInstruction(CodeAt(at), found.end - at, at);
-    if (instruction.size_bytes == 0) break;
-    const bool leaves = instruction.target - found.begin >= found.end - found.begin;
-    const bool is_jump = instruction.kind == Instruction::Kind::kJump ||
-                         instruction.kind == Instruction::Kind::kConditionalJump;
-    if (instruction.kind == Instruction::Kind::kCall || (is_jump && leaves))
-      callees.push_back(instruction.target);
-    at += instruction.size_bytes;
-  }
-  return callees;
 }
 
 }  // namespace lagwatch::trace
