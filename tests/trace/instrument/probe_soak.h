@@ -30,9 +30,6 @@ struct SoakTotals {
 SoakTotals SoakProbes(FunctionProber* prober, uint64_t cycles, const std::vector<uint64_t>& others,
                       const char* library);
 
-// Counts the bytes of the code of all modules that are not their files'.
-uint64_t DifferingCodeBytes();
-
 // The process's; never destroyed.
 FunctionProber& Prober();
 
