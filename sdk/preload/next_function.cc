@@ -3,10 +3,13 @@
 
 #include <link.h>
 
-#include "sdk/preload/symbols/module_symbols_linux.h"
+#include "base/modules/module_symbols_linux.h"
 
 namespace lagwatch::sdk {
 namespace {
+
+using base::FindSymbol;
+using base::ModuleTables;
 
 // The first definition of the function in that module or one of those that follow, but not in this library.
 void* FindFrom(const link_map* module, const char* name) {

@@ -1,5 +1,4 @@
 // SPDX-License-Identifier: Apache-2.0
-#include <dlfcn.h>
 #include <link.h>
 #include <unistd.h>
 
@@ -7,6 +6,7 @@
 #include <cstring>
 
 #include "base/process/loader_walk.h"
+#include "base/modules/module_symbols_linux.h"
 #include "sdk/probe/armed_program.h"
 #include "stack/elf/elf_file.h"
 #include "stack/elf/function_symbol.h"
@@ -59,24 +59,24 @@ Offsets RoleFunctionsOf(const std::string& path, const std::string& build_id) {
   return offsets;
 }
 
-// The function that the loader has for the name in a loaded file; empty path: the program. 0: it has none.
-uint64_t LoadersFunction(const std::string& path, const std::string& name) {
+// The function of the name in a loaded file whose code begins at `bias`; 0: it has none. Not by the loader's
+// look-up, which waits for a thread that is stuck in dlopen(3).
+uint64_t FunctionOf(uint64_t bias, const std::string& name) {
   struct Look {
-    const char* path;
+    uint64_t bias;
     const char* name;
-    void* function;
-  } look{path.empty() ? nullptr : path.c_str(), name.c_str(), nullptr};
-  base::RunBetweenForks(
-      [](void* context) {
+    uint64_t function;
+  } look{bias, name.c_str(), 0};
+  base::WalkLoadedModules(
+      [](dl_phdr_info* info, size_t, void* context) {
         auto* asked = static_cast<Look*>(context);
-        // The handle of a file that dlopen() has not been asked for has no list of symbols' files yet.
-        void* file = dlopen(asked->path, RTLD_LAZY | RTLD_NOLOAD);
-        if (file == nullptr) return;
-        asked->function = dlsym(file, asked->name);
-        dlclose(file);
+        base::ModuleTables tables;
+        if (info->dlpi_addr != asked->bias || !tables.Read(*info)) return 0;
+        asked->function = base::FunctionAt(tables, base::FindSymbol(tables, asked->name, nullptr));
+        return 1;
       },
       &look);
-  return reinterpret_cast<uint64_t>(look.function);
+  return look.function;
 }
 
 }  // namespace
@@ -156,7 +156,7 @@ uint64_t LoadedFiles::AddressOf(const ProbeSiteAt& site, std::string* why) {
   };
   bool is_code = is_code_at(address);
   if (is_code && site.is_chosen_at_load) {
-    address = LoadersFunction(file->is_program ? "" : file->path, site.symbol);
+    address = FunctionOf(file->bias, site.symbol);
     is_code = is_code_at(address);
   }
   const bool has_role = is_code && (site.role == SiteRole::kFunction || HasRole(file, site));
@@ -166,17 +166,14 @@ uint64_t LoadedFiles::AddressOf(const ProbeSiteAt& site, std::string* why) {
 }
 
 uint64_t LoadedFiles::OwnAddressOf(const ProbeSiteAt& site) const {
-  Dl_info info;
-  link_map* own = nullptr;
-  if (dladdr1(kRoles, &info, reinterpret_cast<void**>(&own), RTLD_DL_LINKMAP) == 0 || own == nullptr)
-    return 0;
-  const uint64_t address = LoadersFunction(own->l_name, site.symbol);
-  const auto is_own = [&](const File& file) {
-    return file.bias == own->l_addr && std::ranges::any_of(file.code, [&](const auto& range) {
-             return range.first <= address && address < range.second;
-           });
+  const auto own_code = reinterpret_cast<uint64_t>(&RoleFunctionsOf);
+  const auto has = [](const File& file, uint64_t address) {
+    return std::ranges::any_of(
+        file.code, [&](const auto& range) { return range.first <= address && address < range.second; });
   };
-  return std::ranges::any_of(files_, is_own) ? address : 0;
+  const auto own = std::ranges::find_if(files_, [&](const File& file) { return has(file, own_code); });
+  const uint64_t address = own == files_.end() ? 0 : FunctionOf(own->bias, site.symbol);
+  return address != 0 && has(*own, address) ? address : 0;
 }
 
 }  // namespace lagwatch::sdk

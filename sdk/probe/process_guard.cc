@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "sdk/probe/process_guard.h"
 
-#include <dlfcn.h>
 #include <linux/seccomp.h>
 #include <sys/prctl.h>
 #include <sys/syscall.h>
@@ -11,6 +10,7 @@
 #include <cstdint>
 
 #include "base/process/loader_walk.h"
+#include "base/modules/module_symbols_linux.h"
 #include "base/system/seccomp.h"
 
 namespace lagwatch::sdk {
@@ -89,13 +89,15 @@ void ProcessGuard::Arm(trace::FunctionProber* prober) {
                     {"pthread_exit", &kThreadExit},
                     {"thrd_exit", &kThreadExit},
                     {"vfork", &trace::VforkHandlers()}};
-  base::RunBetweenForks(
-      [](void* context) {
-        void* library = dlopen("libc.so.6", RTLD_LAZY | RTLD_NOLOAD);
-        if (library == nullptr) return;
+  // Not by the loader's look-up, which waits for a thread that is stuck in dlopen(3).
+  base::WalkLoadedModules(
+      [](dl_phdr_info* info, size_t, void* context) {
+        base::ModuleTables library;
+        if (!library.Read(*info) || library.name == nullptr || !base::IsSame(library.name, "libc.so.6"))
+          return 0;
         for (Guard& guard : *static_cast<decltype(guards)*>(context))
-          guard.address = reinterpret_cast<uint64_t>(dlsym(library, guard.function));
-        dlclose(library);
+          guard.address = base::FunctionAt(library, base::FindSymbol(library, guard.function, nullptr));
+        return 1;
       },
       &guards);
   std::vector<trace::ProbeRequest> requests;

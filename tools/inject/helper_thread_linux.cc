@@ -288,7 +288,13 @@ base::Status HelperThread::Call(uint64_t address, const std::vector<uint64_t>& a
   const uint64_t top = StackPointerOf(rest_->registers);
   if (AwaitRest(lowest, lowest == top ? top : lowest + kPauseFrameBytes + sizeof(uint64_t[2]))) return {};
   is_lost_ = true;
-  return HelperFailed("a call in process " + std::to_string(space_->pid()) + " does not return");
+  const std::string pid = std::to_string(space_->pid());
+  const bool waits = ReadSyscall(space_->pid(), tid_).number == SYS_futex;
+  return HelperFailed("a call in process " + pid + " does not return" +
+                      (waits ? ": it waits for a lock, probably the loader's, which a thread has that is "
+                               "still loading a library; `lagwatch why " +
+                                   pid + "` looks from outside"
+                             : ""));
 }
 
 }  // namespace lagwatch::tools

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-#include <dlfcn.h>
 #include <link.h>
 
 #include <algorithm>
 #include <string_view>
 
+#include "base/modules/module_symbols_linux.h"
 #include "trace/hooks/import_patches.h"
 #include "trace/hooks/loaded_module_linux.h"
 #include "trace/hooks/page_access.h"
@@ -24,13 +24,25 @@ bool IsTouched(std::string_view path) {
                               [&](std::string_view start) { return name.starts_with(start); });
 }
 
-uint64_t Resolve(const std::string& name, [[maybe_unused]] const std::string& version) {
-  void* function = nullptr;
-#ifdef __GLIBC__
-  if (!version.empty()) function = dlvsym(RTLD_DEFAULT, name.c_str(), version.c_str());
-#endif
-  if (version.empty() || function == nullptr) function = dlsym(RTLD_DEFAULT, name.c_str());
-  return function == nullptr ? kNothing : reinterpret_cast<uint64_t>(function);
+// As the loader looks it up, but without it: a thread that is stuck in dlopen(3) has its lock.
+uint64_t Resolve(const std::string& name, const std::string& version) {
+  struct Search {
+    const char* name;
+    const char* version;
+    uint64_t found;
+  } search{name.c_str(), version.empty() ? nullptr : version.c_str(), kNothing};
+  base::WalkLoadedModules(
+      [](dl_phdr_info* info, size_t, void* context) {
+        auto* walk = static_cast<Search*>(context);
+        base::ModuleTables tables;
+        if (!tables.Read(*info)) return 0;
+        const uint64_t found =
+            base::FunctionAt(tables, base::FindSymbol(tables, walk->name, walk->version));
+        if (found != 0) walk->found = found;
+        return found != 0 ? 1 : 0;
+      },
+      &search);
+  return search.found;
 }
 
 }  // namespace

@@ -13,10 +13,19 @@
 #include <cstddef>
 #include <cstdint>
 
-#include "sdk/preload/symbols/module_symbols_linux.h"
+#include "base/modules/module_symbols_linux.h"
 
 namespace lagwatch::sdk {
 namespace {
+
+using base::Address;
+using base::At;
+using base::FindLoader;
+using base::FindSymbol;
+using base::IsSame;
+using base::kVersionMask;
+using base::ModuleTables;
+using base::ReadLibrary;
 
 #if defined(__x86_64__)
 constexpr uint32_t kJumpSlot = R_X86_64_JUMP_SLOT;

@@ -4,9 +4,16 @@
 #include <link.h>
 
 #include "base/process/loader_walk.h"
-#include "sdk/preload/symbols/module_symbols_linux.h"
+#include "base/modules/module_symbols_linux.h"
 
 namespace lagwatch::sdk {
+namespace {
+
+using base::At;
+using base::FindSymbol;
+using base::ModuleTables;
+
+}  // namespace
 
 constinit TagTexts g_tag_texts{};
 

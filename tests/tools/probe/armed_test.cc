@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Scripts that stay armed, several consoles, and consoles that die.
+#include <fcntl.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
@@ -60,6 +61,27 @@ TEST_F(ProbeTest, OutlivesAKilledConsoleAndServesTwo) {
   EXPECT_EQ(other->Wait(), 0);
   EXPECT_EQ(Records(other->Output()), (std::vector<std::string>{"2", "3"}));
   ASSERT_EQ(Ask({pid(), "--disarm"}), 0);  // the killed one's
+  EXPECT_EQ(Code(), before);
+}
+
+// The thread has the loader's lock for as long.
+TEST_F(ProbeTest, ServesAProgramWhoseThreadIsStuckInDlopen) {
+  const std::string file = ::testing::TempDir() + "lagwatch-stuck-" + pid();
+  base::OwnedFd(open(file.c_str(), O_CREAT | O_CLOEXEC | O_WRONLY, 0600));
+  program_ = std::make_unique<Process>(std::vector<std::string>{LAGWATCH_PROBED_PROGRAM},
+                                       std::vector<std::string>{"STUCK_LIBRARY_FILE=" + file});
+  ASSERT_TRUE(WaitUntil([&] { return program_->Output() == "ready\n"; }));
+  const std::string before = Code();
+  const auto first = Start({pid(), "add_numbers { count }"});
+  ASSERT_TRUE(WaitUntil([&] { return IsArmed(*first); }));
+  Do("load");
+  const std::string script =
+      "add_numbers @return { count } libc!memcpy { count } call usleep { count }";
+  EXPECT_THAT(Probe(script, "add 3"), HasSubstr("count\n  3\n"));
+  first->Signal(SIGINT);
+  EXPECT_EQ(first->Wait(), 0);
+  EXPECT_THAT(first->Output(), HasSubstr("3"));
+  std::filesystem::remove(file);
   EXPECT_EQ(Code(), before);
 }
 

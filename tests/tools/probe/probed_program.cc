@@ -215,6 +215,13 @@ void PrintCode() {
   std::printf("\n");
 }
 
+// In a thread of its own, which waits there.
+void Load() {
+  pthread_t thread{};
+  const auto load = [](void*) -> void* { return dlopen(LAGWATCH_STUCK_LIBRARY, RTLD_NOW); };
+  if (pthread_create(&thread, nullptr, load, nullptr) == 0) pthread_detach(thread);
+}
+
 }  // namespace
 
 int main() {
@@ -242,6 +249,8 @@ int main() {
       std::printf("dropped %d\n", setgid(kOtherUser) == 0 ? setuid(kOtherUser) : -1);
     else if (std::strcmp(what, "vfork") == 0)
       CallInVforkChildren(count);
+    else if (std::strcmp(what, "load") == 0)
+      Load();
     else if (std::strcmp(what, "fork") == 0)
       std::printf("child %d\n", fork() == 0 ? (Repeat("add", count), _exit(0), 0) : 0);
     else

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "trace/instrument/probes/function_prober.h"
 
-#include <dlfcn.h>
 #include <pthread.h>
 #include <sys/resource.h>
 #include <time.h>
@@ -103,7 +102,7 @@ bool FunctionProber::State::Walk(void (*visit)(Pass*, const ProbedModule&), void
               .memory = memory,
               .visit = visit,
               .work = work,
-              .get_ip = reinterpret_cast<uint64_t>(dlsym(RTLD_DEFAULT, "_Unwind_GetIP")),
+              .has_unwinder = false,
               .wants_ranges = !(counts == modules),
               .ranges = {}};
     if (pass.wants_ranges) excluded.ReadTables();
@@ -116,8 +115,10 @@ int FunctionProber::State::VisitModule(dl_phdr_info* info, size_t, void* context
   auto* pass = static_cast<Pass*>(context);
   const ProbedModule module(*info);
   if (module.code_begin >= module.code_end) return 0;
-  if (pass->wants_ranges) AddCallerRanges(module, &pass->ranges);
-  if (module.HasCode(pass->get_ip)) UseUnwinderAt(module, pass->get_ip);
+  if (pass->wants_ranges) {
+    AddCallerRanges(module, &pass->ranges);
+    if (!pass->has_unwinder) pass->has_unwinder = UseUnwinderOf(module, *info);
+  }
   pass->visit(pass, module);
   return 0;
 }

@@ -47,8 +47,8 @@ class ExcludedFunctions {
   std::map<std::string, stack::FunctionTable> tables_;  // of C libraries, by path and build id
 };
 
-// For UseUnwinder(): `get_ip` is a function of the module's.
-void UseUnwinderAt(const ProbedModule& module, uint64_t get_ip);
+// UseUnwinder() of the module, if it has one; false else. Context: inside of WalkLoadedModules().
+bool UseUnwinderOf(const ProbedModule& module, const dl_phdr_info& info);
 // For UseCallerRanges(); false when there is no memory.
 bool UseCallerRangesOf(std::vector<CallerRanges::Range> ranges);
 

@@ -6,6 +6,7 @@
 #include <new>
 
 #include "base/process/loader_walk.h"
+#include "base/modules/module_symbols_linux.h"
 #include "base/process/own_memory.h"
 #include "trace/instrument/patchable_module.h"
 #include "trace/instrument/probes/probed_modules.h"
@@ -130,10 +131,16 @@ bool ExcludedFunctions::Has(const ProbedModule& module, uint64_t function) {
                      std::end(kExcludedFunctions);
 }
 
-void UseUnwinderAt(const ProbedModule& module, uint64_t get_ip) {
+// Without the loader's look-up, which waits for a thread that is stuck in dlopen(3).
+bool UseUnwinderOf(const ProbedModule& module, const dl_phdr_info& info) {
+  base::ModuleTables tables;
+  if (!tables.Read(info)) return false;
+  const uint64_t get_ip = base::FunctionAt(tables, base::FindSymbol(tables, "_Unwind_GetIP", nullptr));
+  if (!module.HasCode(get_ip)) return false;
   static UnwinderCalls unwinder;  // the process has one
   unwinder = {module.code_begin, module.code_end, reinterpret_cast<uint64_t (*)(void*)>(get_ip)};
   UseUnwinder(&unwinder);
+  return true;
 }
 
 bool UseCallerRangesOf(std::vector<CallerRanges::Range> ranges) {

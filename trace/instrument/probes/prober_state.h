@@ -67,7 +67,7 @@ struct FunctionProber::Pass {
   const MemoryMap& memory;
   void (*visit)(Pass* pass, const ProbedModule& module);  // for each module
   void* work;
-  uint64_t get_ip = 0;  // the unwinder's function
+  bool has_unwinder = false;
   bool wants_ranges = false;
   std::vector<CallerRanges::Range> ranges;
 };

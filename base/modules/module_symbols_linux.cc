@@ -1,10 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 // Source: System V ABI, "Dynamic Section"; the GNU hash table and symbol versions as in binutils and glibc.
-#include "sdk/preload/symbols/module_symbols_linux.h"
+#include "base/modules/module_symbols_linux.h"
 
 #include <elf.h>
+#if defined(__aarch64__)
+#include <sys/auxv.h>
+#endif
 
-namespace lagwatch::sdk {
+namespace lagwatch::base {
 namespace {
 
 constexpr ElfW(Half) kHiddenVersion = 0x8000;
@@ -56,6 +59,15 @@ bool ModuleTables::Read(Address module_base, const ElfW(Dyn) * dynamic) {
   return symbols != nullptr && strings != nullptr;
 }
 
+bool ModuleTables::Read(const dl_phdr_info& module) {
+  for (int i = 0; i < module.dlpi_phnum; ++i) {
+    const ElfW(Phdr)& segment = module.dlpi_phdr[i];
+    if (segment.p_type == PT_DYNAMIC)
+      return Read(module.dlpi_addr, At<ElfW(Dyn)>(module.dlpi_addr + segment.p_vaddr));
+  }
+  return false;
+}
+
 // The loader has made the addresses of most dynamic sections absolute, but not those of its own.
 Address ModuleTables::AddressOf(const ElfW(Dyn) * dynamic, int64_t tag) const {
   const Address address = ValueOf(dynamic, tag);
@@ -95,6 +107,23 @@ const ElfW(Sym) * FindSymbol(const ModuleTables& library, const char* name, cons
   }
 }
 
+Address FunctionAt(const ModuleTables& library, const ElfW(Sym) * symbol) {
+  if (symbol == nullptr || symbol->st_value == 0) return 0;
+  const Address address = library.base + symbol->st_value;
+  const auto type = ELF64_ST_TYPE(symbol->st_info);
+  if (type != STT_GNU_IFUNC) return type == STT_FUNC || type == STT_NOTYPE ? address : 0;
+#if defined(__aarch64__)
+  constexpr uint64_t kHasMore = uint64_t{1} << 62;
+  const struct {
+    uint64_t size_bytes, capabilities, more;
+  } arguments{sizeof arguments, getauxval(AT_HWCAP), getauxval(AT_HWCAP2)};
+  return reinterpret_cast<Address (*)(uint64_t, const void*)>(address)(arguments.capabilities | kHasMore,
+                                                                      &arguments);
+#else
+  return reinterpret_cast<Address (*)()>(address)();
+#endif
+}
+
 bool FindLoader(Address code, ModuleTables* loader) {
   constexpr Address kPageBytes = 4096;
   constexpr int kMostPages = 1024;
@@ -107,4 +136,4 @@ bool FindLoader(Address code, ModuleTables* loader) {
   return false;
 }
 
-}  // namespace lagwatch::sdk
+}  // namespace lagwatch::base

@@ -8,7 +8,7 @@
 #include <cstddef>
 #include <cstdint>
 
-namespace lagwatch::sdk {
+namespace lagwatch::base {
 
 using Address = ElfW(Addr);
 
@@ -19,7 +19,7 @@ const T* At(Address address) {
 
 bool IsSame(const char* a, const char* b);
 
-// The tables that a module's dynamic section names.
+// The tables that a module's dynamic section names. Valid while the module is loaded.
 struct ModuleTables {
   Address base = 0;
   Address end = 0;
@@ -35,6 +35,8 @@ struct ModuleTables {
 
   bool Holds(Address address) const { return base <= address && address < end; }
   bool Read(Address module_base, const ElfW(Dyn) * dynamic);
+  // Inside of WalkLoadedModules().
+  bool Read(const dl_phdr_info& module);
 
  private:
   Address AddressOf(const ElfW(Dyn) * dynamic, int64_t tag) const;
@@ -47,9 +49,13 @@ bool ReadLibrary(Address base, const ElfW(Dyn) * dynamic, ModuleTables* library)
 // are linked to today.
 const ElfW(Sym) * FindSymbol(const ModuleTables& library, const char* name, const char* version);
 
+// The address of a function that FindSymbol() has found. Calls, as the loader does, the code that chooses an
+// indirect one. 0: that is not one. Context: background, while the module stays loaded.
+Address FunctionAt(const ModuleTables& library, const ElfW(Sym) * symbol);
+
 // Finds the loader, whose code contains `code`.
 bool FindLoader(Address code, ModuleTables* loader);
 
 constexpr ElfW(Half) kVersionMask = 0x7fff;  // of a symbol's version
 
-}  // namespace lagwatch::sdk
+}  // namespace lagwatch::base
