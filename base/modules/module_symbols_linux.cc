@@ -118,7 +118,7 @@ Address FunctionAt(const ModuleTables& library, const ElfW(Sym) * symbol) {
     uint64_t size_bytes, capabilities, more;
   } arguments{sizeof arguments, getauxval(AT_HWCAP), getauxval(AT_HWCAP2)};
   return reinterpret_cast<Address (*)(uint64_t, const void*)>(address)(arguments.capabilities | kHasMore,
-                                                                      &arguments);
+                                                                       &arguments);
 #else
   return reinterpret_cast<Address (*)()>(address)();
 #endif

@@ -85,7 +85,7 @@ class Console:
         self.armed.wait(60)
         return any("armed at" in line for line in self.errors)
 
-    def end(self, with_signal=signal.SIGINT):
+    def end(self, with_signal=signal.SIGTERM):
         self.process.send_signal(with_signal)
         self.process.wait(60)
         for reader in self.readers:

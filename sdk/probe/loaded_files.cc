@@ -5,8 +5,8 @@
 #include <algorithm>
 #include <cstring>
 
-#include "base/process/loader_walk.h"
 #include "base/modules/module_symbols_linux.h"
+#include "base/process/loader_walk.h"
 #include "sdk/probe/armed_program.h"
 #include "stack/elf/elf_file.h"
 #include "stack/elf/function_symbol.h"

@@ -9,8 +9,8 @@
 #include <cerrno>
 #include <cstdint>
 
-#include "base/process/loader_walk.h"
 #include "base/modules/module_symbols_linux.h"
+#include "base/process/loader_walk.h"
 #include "base/system/seccomp.h"
 
 namespace lagwatch::sdk {

@@ -36,8 +36,7 @@ uint64_t Resolve(const std::string& name, const std::string& version) {
         auto* walk = static_cast<Search*>(context);
         base::ModuleTables tables;
         if (!tables.Read(*info)) return 0;
-        const uint64_t found =
-            base::FunctionAt(tables, base::FindSymbol(tables, walk->name, walk->version));
+        const uint64_t found = base::FunctionAt(tables, base::FindSymbol(tables, walk->name, walk->version));
         if (found != 0) walk->found = found;
         return found != 0 ? 1 : 0;
       },

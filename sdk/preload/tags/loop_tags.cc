@@ -3,8 +3,8 @@
 
 #include <link.h>
 
-#include "base/process/loader_walk.h"
 #include "base/modules/module_symbols_linux.h"
+#include "base/process/loader_walk.h"
 
 namespace lagwatch::sdk {
 namespace {

@@ -75,8 +75,7 @@ TEST_F(ProbeTest, ServesAProgramWhoseThreadIsStuckInDlopen) {
   const auto first = Start({pid(), "add_numbers { count }"});
   ASSERT_TRUE(WaitUntil([&] { return IsArmed(*first); }));
   Do("load");
-  const std::string script =
-      "add_numbers @return { count } libc!memcpy { count } call usleep { count }";
+  const std::string script = "add_numbers @return { count } libc!memcpy { count } call usleep { count }";
   EXPECT_THAT(Probe(script, "add 3"), HasSubstr("count\n  3\n"));
   first->Signal(SIGINT);
   EXPECT_EQ(first->Wait(), 0);

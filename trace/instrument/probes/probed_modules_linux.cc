@@ -5,8 +5,8 @@
 #include <cstring>
 #include <new>
 
-#include "base/process/loader_walk.h"
 #include "base/modules/module_symbols_linux.h"
+#include "base/process/loader_walk.h"
 #include "base/process/own_memory.h"
 #include "trace/instrument/patchable_module.h"
 #include "trace/instrument/probes/probed_modules.h"
