@@ -43,6 +43,8 @@ uint64_t hit_state_function(uint64_t argument, const long double* number);
 // Calls it with the state of `state`, and writes there the state after it. `width`: 16, 32 or 64 bytes of
 // each vector register.
 void hit_state_call(ProcessorState* state, uint64_t width, uint64_t argument, const long double* number);
+// The way of lagwatch_call_saved().
+extern uint32_t lagwatch_saved_way;
 }
 asm(R"(
   .pushsection .text
@@ -291,6 +293,43 @@ TEST_P(HitState, StaysAsItWas) {
   const probe::ProbeStats stats = script->Stats();
   EXPECT_GE(stats.hits, 2U * 70 * 4);
   EXPECT_EQ(stats.faulted, 0U);
+}
+
+// Also on processors that have less.
+TEST_F(HitState, StaysAsItWasInEachWay) {
+  auto* script = new StateScript("f { count by stack; sum(cpu_time) }");
+  auto* returns = new StateScript("f @return { count by stack }");
+  const uint32_t own_way = lagwatch_saved_way;
+  for (uint32_t way = 0; way <= own_way; ++way) {
+    lagwatch_saved_way = way;
+    for (uint64_t width = 16; width <= (way == 0 ? WidestVector() : 32 * way); width *= 2)
+      for (const uint32_t mxcsr : {0x1f80, 0x7f80 | 0x21, 0}) ExpectKept(7 + way, width, mxcsr, 0x037f);
+  }
+  lagwatch_saved_way = own_way;
+  EXPECT_GT(script->Stats().hits, 0U);
+  EXPECT_GT(returns->Stats().hits, 0U);
+}
+
+// Programs for plain x86-64 are slow while the upper halves are in use.
+TEST_F(HitState, LeavesUpperHalvesUnused) {
+  uint32_t eax = 0;
+  uint32_t ebx = 0;
+  uint32_t ecx = 0;
+  uint32_t edx = 0;
+  constexpr uint32_t kTellsUse = 4;
+  if (__get_cpuid_count(0xd, 1, &eax, &ebx, &ecx, &edx) == 0 || (eax & kTellsUse) == 0)
+    GTEST_SKIP() << "the processor does not say what is in use";
+  auto* script = new StateScript("f { count by stack }");
+  const long double number = 1;
+  const auto upper_halves_in_use = [&](bool hits) {
+    asm volatile("vzeroall" ::: "memory");
+    if (hits) hit_state_function(1, &number);
+    asm volatile("xgetbv" : "=a"(eax), "=d"(edx) : "c"(1));
+    if (hits) asm volatile("fstp %%st(0)" ::: "st");
+    return eax & 0x44U;
+  };
+  EXPECT_EQ(upper_halves_in_use(true), upper_halves_in_use(false));
+  EXPECT_EQ(script->Stats().hits, 1U);
 }
 
 INSTANTIATE_TEST_SUITE_P(
