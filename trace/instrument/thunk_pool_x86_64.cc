@@ -16,7 +16,7 @@
 #include "trace/instrument/thunk_pool.h"
 
 extern "C" {
-// The target of the thunks' calls: continues at the original return address.
+// The target of the thunks' jumps: continues at the original return address.
 LAGWATCH_HIDDEN void lagwatch_return();
 // Of lagwatch_call_saved(): the room that it takes by xsave; its way: 0 xsave, 1 moves of registers of 32
 // bytes, 2 of 64.
@@ -94,7 +94,7 @@ LAGWATCH_UNTRACED ThunkState StateOf(uint32_t thunk) {
                       __ATOMIC_ACQUIRE));  // pairs with the return on another thread
 }
 // Exceptions and jumps leave thunks behind. One is free again when its place on the stack holds something
-// else, or is gone. (While the function returns, the place holds the end of the thunk's call.)
+// else, or is gone.
 LAGWATCH_UNTRACED bool IsAbandoned(uint32_t thunk) {
   const uint64_t slot = g_thunks[thunk].slot;
   uint64_t value = 0;
@@ -264,9 +264,9 @@ bool PrepareReturnThunks() {
     unsigned char* code = lagwatch_thunks + thunk * kThunkBytes;
     const auto distance =
         static_cast<int32_t>(reinterpret_cast<int64_t>(&lagwatch_return) -
-                             static_cast<int64_t>(AddressOfThunk(thunk) + kCallInThunkBytes));
-    constexpr unsigned char kCallThenTraps[kThunkBytes] = {0xe8, 0, 0, 0, 0, 0xcc, 0xcc, 0xcc};
-    std::memcpy(code, kCallThenTraps, sizeof kCallThenTraps);
+                             static_cast<int64_t>(AddressOfThunk(thunk) + kJumpInThunkBytes));
+    constexpr unsigned char kJumpThenTraps[kThunkBytes] = {0xe9, 0, 0, 0, 0, 0xcc, 0xcc, 0xcc};
+    std::memcpy(code, kJumpThenTraps, sizeof kJumpThenTraps);
     std::memcpy(code + 1, &distance, sizeof distance);
   }
   g_is_prepared = mprotect(lagwatch_thunks, kMaxThunks * kThunkBytes, PROT_READ | PROT_EXEC) == 0;

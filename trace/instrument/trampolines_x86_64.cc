@@ -2,7 +2,7 @@
 // The code that patched functions run through; the functions that it calls are in return_thunks_x86_64.cc.
 #include "trace/instrument/return_thunks.h"
 
-// A thunk is eight bytes: a call to lagwatch_return, and three that are never run. They lie in
+// A thunk is eight bytes: a jump to lagwatch_return, and three that are never run. They lie in
 // zero-initialized memory outside of the module's file, and are written when they are first needed. Each has
 // its original return address kMaxThunks * 8 bytes before it, which the unwind table says, too:
 // DW_CFA_val_expression for the return address, less 1, of a frame marked as a signal's. With this mark, the
@@ -39,6 +39,9 @@ lagwatch_thunks:
 
 // A patched function's arguments and results must survive: all registers that a call may change are saved,
 // general ones here, vector registers only around code that may use them.
+// lagwatch_return is jumped to, and ends in a jump: a call and a return would make the processor expect the
+// wrong address once more. The thunk's address is still where the function's return has found it, below the
+// stack pointer, where no signal writes.
 asm(R"(
   .macro lagwatch_save offset
     sub $\offset, %rsp
@@ -103,13 +106,18 @@ lagwatch_saved_way:
   .balign 64
 lagwatch_return:
   .cfi_startproc
+  .cfi_def_cfa rsp, 0
+  lea -8(%rsp), %rsp
+  .cfi_adjust_cfa_offset 8
   lagwatch_save 72
   mov 72(%rsp), %rdi
   mov %rsp, %rsi
   call lagwatch_on_return
   mov %rax, 72(%rsp)
   lagwatch_restore 72
-  ret
+  lea 8(%rsp), %rsp
+  .cfi_adjust_cfa_offset -8
+  notrack jmp *-8(%rsp)
   .cfi_endproc
   .size lagwatch_return, . - lagwatch_return
   .popsection
