@@ -4,7 +4,7 @@
 #include <algorithm>
 #include <bit>
 
-#include "probe/run/float_steps.h"
+#include "probe/run/float_call.h"
 
 namespace lagwatch::probe {
 namespace {

@@ -10,9 +10,6 @@
 
 namespace lagwatch::probe {
 
-// Attempts at an atomic change that other threads foil, before the change is dropped.
-inline constexpr int kMostAttempts = 8;
-
 // The value of the hit; at its places none is missing, except that a text may be null.
 uint64_t ValueOf(Frame& frame, HitValue value);
 

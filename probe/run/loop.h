@@ -16,12 +16,12 @@ inline __attribute__((always_inline)) void RunOperations(Frame& frame, Observer 
     const Operation& operation = *next++;
     observe(operation);
     switch (operation.code) {
-#define OPERATION(name, to, a, b, ...)                                            \
-  case OperationCode::k##name:                                                    \
-    if constexpr (TakesFloats(Operand::k##to, Operand::k##a, Operand::k##b))      \
-      next = RunFloatStep(frame, operation, next);                                \
-    else                                                                          \
-      next = steps::name(frame, operation, next);                                 \
+#define OPERATION(name, to, a, b, ...)                                       \
+  case OperationCode::k##name:                                               \
+    if constexpr (TakesFloats(Operand::k##to, Operand::k##a, Operand::k##b)) \
+      next = RunFloatStep(frame, operation, next);                           \
+    else                                                                     \
+      next = steps::name(frame, operation, next);                            \
     break;
 #include "probe/operations.def"
     }

@@ -33,10 +33,9 @@ size_t ReadByCall(uint64_t address, void* to, size_t size) {
   const iovec pages[] = {{reinterpret_cast<void*>(address), first},
                          {reinterpret_cast<void*>(address + first), size - first}};
   // The thread's present id: a child of fork(2) has another one than the thread that it was.
-  const int64_t read =
-      base::CallKernel(SYS_process_vm_readv, static_cast<uint64_t>(base::CallKernel(SYS_gettid)),
-                       reinterpret_cast<uint64_t>(&local), 1, reinterpret_cast<uint64_t>(pages),
-                       first == size ? 1 : 2);
+  const int64_t read = base::CallKernel(
+      SYS_process_vm_readv, static_cast<uint64_t>(base::CallKernel(SYS_gettid)),
+      reinterpret_cast<uint64_t>(&local), 1, reinterpret_cast<uint64_t>(pages), first == size ? 1 : 2);
   return read > 0 ? static_cast<size_t>(read) : 0;
 }
 
@@ -78,7 +77,8 @@ size_t Capture(const NativeHit& native, uint64_t* addresses, size_t most) {
 void CaptureSaved(uint64_t hit, uint64_t addresses, uint64_t count, uint64_t) {
   const int saved_errno = errno;
   auto* frames = reinterpret_cast<size_t*>(count);
-  *frames = Capture(*reinterpret_cast<const NativeHit*>(hit), reinterpret_cast<uint64_t*>(addresses), *frames);
+  *frames =
+      Capture(*reinterpret_cast<const NativeHit*>(hit), reinterpret_cast<uint64_t*>(addresses), *frames);
   errno = saved_errno;
 }
 

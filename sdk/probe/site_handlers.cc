@@ -39,7 +39,7 @@ constinit thread_local uint32_t t_tid __attribute__((tls_model("initial-exec")))
 // it inside, as realloc(NULL, n) has malloc(n).
 constinit thread_local uint64_t t_allocation_ticks __attribute__((tls_model("initial-exec"))) = 0;
 
-// Scripts' handlers are built without vector registers (see CMakeLists.txt), except under sanitizers.
+// Scripts' handlers are built without vector registers (see CMakeLists.txt), except by clang and with sanitizers.
 #if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__) || defined(__clang__)
 constexpr HandlerRegisters kRegisters = HandlerRegisters::kAny;
 #else
@@ -86,8 +86,8 @@ NativeHit HitOf(const ProbeReturn& returned, PlaceKind kind) {
 }
 
 uint64_t ToNs(const SiteState& site, uint64_t ticks) {
-  return static_cast<uint64_t>(
-      static_cast<unsigned __int128>(ticks) * site.state->block().ns_per_tick_q32 >> 32);
+  return static_cast<uint64_t>(static_cast<unsigned __int128>(ticks) * site.state->block().ns_per_tick_q32 >>
+                               32);
 }
 
 template <bool kHasVectors>

@@ -10,7 +10,8 @@ extern "C" {
 LAGWATCH_HIDDEN LAGWATCH_UNTRACED void lagwatch_on_entry(uint64_t function, uint64_t* slot);
 // Returns the original return address of the thunk's function, whose results are in `registers`: rax and, 16
 // bytes on, rdx.
-LAGWATCH_HIDDEN LAGWATCH_UNTRACED uint64_t lagwatch_on_return(uint64_t thunk_address, const uint64_t* registers);
+LAGWATCH_HIDDEN LAGWATCH_UNTRACED uint64_t lagwatch_on_return(uint64_t thunk_address,
+                                                              const uint64_t* registers);
 }
 
 namespace lagwatch::trace {

@@ -211,8 +211,7 @@ struct StateScript {
     std::string why;
     const auto* handlers = HandlersFor(SiteRole::kFunction, *site.probe, &why);
     EXPECT_NE(handlers, nullptr) << why;
-    const auto armed =
-        ProberOfStates().Arm(reinterpret_cast<uint64_t>(&hit_state_function), handlers, &site);
+    const auto armed = ProberOfStates().Arm(reinterpret_cast<uint64_t>(&hit_state_function), handlers, &site);
     EXPECT_NE(armed.id, 0U) << trace::ProbeReasonText(armed.reason);
   }
   probe::ProbeStats Stats() const { return state->Stats(); }

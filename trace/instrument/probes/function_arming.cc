@@ -1,6 +1,4 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "trace/instrument/probes/function_prober.h"
-
 #include <dlfcn.h>
 #include <pthread.h>
 #include <sys/resource.h>
@@ -26,6 +24,7 @@
 #include "trace/instrument/patch_site.h"
 #include "trace/instrument/probes/code_scan.h"
 #include "trace/instrument/probes/code_space.h"
+#include "trace/instrument/probes/function_prober.h"
 #include "trace/instrument/probes/grace_period.h"
 #include "trace/instrument/probes/head_patch.h"
 #include "trace/instrument/probes/instruction.h"

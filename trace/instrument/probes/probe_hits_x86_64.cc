@@ -6,6 +6,7 @@
 #include <sys/syscall.h>
 
 #include "base/process/own_memory.h"
+#include "base/system/kernel_call.h"
 #include "base/system/seccomp.h"
 #include "trace/instrument/probes/function_prober.h"
 #include "trace/instrument/probes/probe_site.h"
@@ -75,9 +76,7 @@ LAGWATCH_UNTRACED bool IsInChild() {
 }
 
 LAGWATCH_UNTRACED uint32_t OwnProcess() {
-  uint64_t pid = 0;
-  asm volatile("syscall" : "=a"(pid) : "a"(SYS_getpid) : "rcx", "r11", "memory");
-  return static_cast<uint32_t>(pid);
+  return static_cast<uint32_t>(base::CallKernel(SYS_getpid));
 }
 
 // After a thread's vfork(2): its child asks until it ends, the parent once.
@@ -127,10 +126,8 @@ LAGWATCH_UNTRACED bool AreOnOneStack(uint64_t first, uint64_t second) {
 LAGWATCH_UNTRACED bool IsOnSignalStack() {
   if (base::IsConfined()) return true;  // asking may end the process
   stack_t stack{};
-  // Inline, because syscall() may have a probe.
-  int64_t result = SYS_sigaltstack;
-  asm volatile("syscall" : "+a"(result) : "D"(nullptr), "S"(&stack) : "rcx", "r11", "memory");
-  return result != 0 || (stack.ss_flags & SS_ONSTACK) != 0;
+  const int64_t error = base::CallKernel(SYS_sigaltstack, 0, reinterpret_cast<uint64_t>(&stack));
+  return error != 0 || (stack.ss_flags & SS_ONSTACK) != 0;
 }
 
 // Whether a signal handler has jumped out of the code that keeps the mark, rather than interrupted it.
@@ -225,7 +222,8 @@ LAGWATCH_UNTRACED void CallSaved(uint32_t needs, uint64_t first, uint64_t second
 
 // Counts a hit that is left out.
 LAGWATCH_UNTRACED bool HasRoomIfNeeded(uint32_t needs) {
-  if ((needs & kNeedsRoom) == 0 || HasRoom(reinterpret_cast<uint64_t>(__builtin_frame_address(0)))) return true;
+  if ((needs & kNeedsRoom) == 0 || HasRoom(reinterpret_cast<uint64_t>(__builtin_frame_address(0))))
+    return true;
   CountMissed();
   return false;
 }
