@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Where hits run by the rules of other calls.
+// For hits that run by the rules of other calls.
 #include "probe/run/float_call.h"
 
 namespace lagwatch::probe {

@@ -39,7 +39,8 @@ constinit thread_local uint32_t t_tid __attribute__((tls_model("initial-exec")))
 // it inside, as realloc(NULL, n) has malloc(n).
 constinit thread_local uint64_t t_allocation_ticks __attribute__((tls_model("initial-exec"))) = 0;
 
-// Scripts' handlers are built without vector registers (see CMakeLists.txt), except by clang and with sanitizers.
+// Scripts' handlers are built without vector registers (see CMakeLists.txt), except by clang and with
+// sanitizers.
 #if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__) || defined(__clang__)
 constexpr HandlerRegisters kRegisters = HandlerRegisters::kAny;
 #else

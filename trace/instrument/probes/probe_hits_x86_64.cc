@@ -75,9 +75,7 @@ LAGWATCH_UNTRACED bool IsInChild() {
   return __atomic_load_n(__atomic_load_n(&g_process_mark, __ATOMIC_RELAXED), __ATOMIC_RELAXED) == 0;
 }
 
-LAGWATCH_UNTRACED uint32_t OwnProcess() {
-  return static_cast<uint32_t>(base::CallKernel(SYS_getpid));
-}
+LAGWATCH_UNTRACED uint32_t OwnProcess() { return static_cast<uint32_t>(base::CallKernel(SYS_getpid)); }
 
 // After a thread's vfork(2): its child asks until it ends, the parent once.
 LAGWATCH_UNTRACED bool IsVforkChild(ThreadThunks* thunks) {
