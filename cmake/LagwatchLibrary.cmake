@@ -1,3 +1,14 @@
+# Of code that runs at hits of probes, amid the program's own: optimized also in debug builds, calling no memcpy or memset, on
+# which there may be a probe, and without the vector registers, which hold the program's values. Sanitizers' runtimes use those:
+# with them hits keep all registers.
+set(LAGWATCH_HIT_OPTIONS -O2
+  "$<$<CXX_COMPILER_ID:GNU>:-fno-tree-loop-distribute-patterns>$<$<CXX_COMPILER_ID:Clang>:-fno-builtin>")
+if(CMAKE_SYSTEM_PROCESSOR STREQUAL x86_64 AND NOT LAGWATCH_SANITIZE)
+  list(APPEND LAGWATCH_HIT_OPTIONS "$<IF:$<CXX_COMPILER_ID:Clang>,-mno-implicit-float,-mgeneral-regs-only>"
+    "$<$<CXX_COMPILER_ID:GNU>:-mmemset-strategy=unrolled_loop:-1:noalign>"
+    "$<$<CXX_COMPILER_ID:GNU>:-mmemcpy-strategy=unrolled_loop:-1:noalign>")
+endif()
+
 # lagwatch_library(NAME SRCS file… [LINUX_SRCS file…] [ANDROID_SRCS file…] [DARWIN_SRCS file…] [DEPS target…] [PRIVATE_DEPS target…] [CAPTURE])
 #
 # One module as a static, position-independent library `lagwatch_NAME` with the alias `lagwatch::NAME`.

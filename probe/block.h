@@ -20,6 +20,8 @@ namespace lagwatch::probe {
 
 using Word = std::atomic<uint64_t>;
 static_assert(Word::is_always_lock_free && sizeof(Word) == 8);
+// Attempts at a change of a word that other threads foil, before the change is dropped.
+inline constexpr int kMostAttempts = 8;
 
 inline constexpr uint32_t kThreadSlots = 256;
 inline constexpr uint32_t kMaxProbing = 16;          // cells that are looked at for one key

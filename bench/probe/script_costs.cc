@@ -61,6 +61,7 @@ struct ArmedScript {
     site.probe = &program.probes()[0];
     site.state = state.get();
     site.is_active = &is_active;
+    site.uses = &uses;
     site.ns_per_tick = kNsPerTick;
   }
   // As at the beginning of a window of the budget.
@@ -72,6 +73,7 @@ struct ArmedScript {
   probe::VerifiedProgram program;
   std::unique_ptr<probe::ProbeState> state;
   std::atomic<bool> is_active{true};
+  sdk::SiteUses uses;
   sdk::SiteState site;
 };
 

@@ -4,11 +4,10 @@
 #include <algorithm>
 #include <bit>
 
+#include "probe/run/float_call.h"
+
 namespace lagwatch::probe {
 namespace {
-
-// Attempts at an atomic change that other threads foil, before the change is dropped.
-constexpr int kMostAttempts = 8;
 
 // Counts and sums are read later, after the threads' hits: their order does not matter.
 constexpr auto kRelaxed = std::memory_order_relaxed;
@@ -109,17 +108,8 @@ bool RaiseTo(Word& word, uint64_t number) {
   return false;
 }
 
-bool AddFloat(Word& word, double addend) {
-  uint64_t present = word.load(kRelaxed);
-  for (int i = 0; i < kMostAttempts; ++i) {
-    const auto sum = std::bit_cast<uint64_t>(std::bit_cast<double>(present) + addend);
-    if (word.compare_exchange_weak(present, sum, kRelaxed)) return true;
-  }
-  return false;
-}
-
 bool AddNumber(Word& word, uint64_t value, uint64_t weight, bool is_float) {
-  if (is_float) return AddFloat(word, std::bit_cast<double>(value) * static_cast<double>(weight));
+  if (is_float) return AddFloatTo(word, value, weight);
   word.fetch_add(value * weight, kRelaxed);
   return true;
 }

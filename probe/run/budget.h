@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Decides how many hits of a thread are run, from what the last ones took: all; one in 2^shift; none for the
 // rest of the window. If the mechanism alone takes more than the budget, one in 2^shift for a second, so that
-// something is learned, and then none any more. Context: any.
+// something is learned, and then none any more. In whole numbers, since hits run it. Context: any.
 #pragma once
 
 #include <algorithm>
@@ -55,14 +55,11 @@ inline bool IsWindowOver(const BudgetWindow& window) {
 
 // The state from now on. The caller begins a new window if IsWindowOver().
 inline BudgetState Decide(BudgetState state, const Budget& budget, const BudgetWindow& window) {
-  const uint64_t window_ticks = std::max(window.elapsed_ticks, window.ticks_per_second / kWindowsPerSecond);
-  const auto share_of = [&](uint64_t ticks) {
-    return static_cast<uint64_t>(static_cast<double>(ticks) * budget.share_ppm / 1e6);
-  };
-  const uint64_t allowed_ticks = share_of(window_ticks);
-  const auto allowed_runs =
-      static_cast<uint64_t>(static_cast<double>(budget.hits_per_second) * static_cast<double>(window_ticks) /
-                            static_cast<double>(window.ticks_per_second));
+  constexpr uint64_t kMostTicks = uint64_t{1} << 38;  // a minute: of more the products below would overflow
+  const uint64_t window_ticks =
+      std::clamp(window.elapsed_ticks, window.ticks_per_second / kWindowsPerSecond, kMostTicks);
+  const uint64_t allowed_ticks = window_ticks * budget.share_ppm / 1'000'000;
+  const uint64_t allowed_runs = window_ticks * budget.hits_per_second / window.ticks_per_second;
   const uint64_t fixed_ticks = window.hits * window.mechanism_ticks;
   // The mechanism takes its time whether hits are run or not: without what it alone exceeds, for a second.
   const auto taken_ticks = [&](uint64_t runs, bool is_too_often) {

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Runs a probe's program at a hit. Context: signal, hot: no allocation, lock, system call or call of a
-// function outside of this library except the hit's services; at most 512 bytes of stack besides theirs; a
-// bounded number of steps.
+// function outside of this library except the hit's services; at most 512 bytes of stack besides theirs, 768
+// with floating-point numbers; a bounded number of steps. Built with general registers only: it needs none of
+// the others kept.
 #pragma once
 
 #include <cstdint>
@@ -21,8 +22,7 @@ enum class HitEnd : uint8_t {
 };
 
 // Runs `probe`, of the program that `state` was made for. Any number of threads, also a signal handler amid
-// another hit of its thread. The caller keeps the vector registers and MXCSR, and does not let the services'
-// own code hit probes.
+// another hit of its thread. The caller does not let the services' own code hit probes.
 HitEnd RunProbe(const VerifiedProbe& probe, const Hit& hit, ProbeState* state);
 
 // Whether all that the probe does is to count its hits without keys: a mechanism may then count by itself,

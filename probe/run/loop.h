@@ -2,6 +2,7 @@
 // The dispatch loop of the interpreter. Context: signal, hot.
 #pragma once
 
+#include "probe/run/float_steps.h"
 #include "probe/run/frame.h"
 #include "probe/run/steps.h"
 
@@ -15,9 +16,12 @@ inline __attribute__((always_inline)) void RunOperations(Frame& frame, Observer 
     const Operation& operation = *next++;
     observe(operation);
     switch (operation.code) {
-#define OPERATION(name, ...)                    \
-  case OperationCode::k##name:                  \
-    next = steps::name(frame, operation, next); \
+#define OPERATION(name, to, a, b, ...)                                       \
+  case OperationCode::k##name:                                               \
+    if constexpr (TakesFloats(Operand::k##to, Operand::k##a, Operand::k##b)) \
+      next = RunFloatStep(frame, operation, next);                           \
+    else                                                                     \
+      next = steps::name(frame, operation, next);                            \
     break;
 #include "probe/operations.def"
     }

@@ -18,14 +18,23 @@
 namespace lagwatch::sdk {
 namespace {
 
-// Time that a hit takes besides the program, with the vector registers saved around it.
-constexpr uint32_t kMechanismNs = 150;
+// Time that a hit takes besides the program (docs/design/probes_native.md), with something for cold caches.
+constexpr uint32_t kEntryMechanismNs = 20;
+constexpr uint32_t kReturnMechanismNs = 45;
 constexpr uint32_t kJavaMechanismNs = 30;
 
+uint32_t MechanismNsOf(const probe::VerifiedProbe& probe) {
+  constexpr probe::Places kAtEntries =
+      At(probe::PlaceKind::kEntry) | At(probe::PlaceKind::kCall) | At(probe::PlaceKind::kUsdt);
+  if (probe.place().is_java) return kJavaMechanismNs;
+  return (At(probe.place().kind) & kAtEntries) != 0 ? kEntryMechanismNs : kReturnMechanismNs;
+}
+
+// Of the dearest probe.
 uint32_t MechanismNsOf(const probe::VerifiedProgram& program) {
-  const bool is_java =
-      std::ranges::all_of(program.probes(), [](const auto& each) { return each.place().is_java; });
-  return is_java ? kJavaMechanismNs : kMechanismNs;
+  uint32_t most_ns = 0;
+  for (const probe::VerifiedProbe& each : program.probes()) most_ns = std::max(most_ns, MechanismNsOf(each));
+  return most_ns;
 }
 
 // Notes the arguments that the probe asks for; false, and `why`, if one is not there or cannot be read.

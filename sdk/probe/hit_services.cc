@@ -1,17 +1,20 @@
 // SPDX-License-Identifier: Apache-2.0
 // The services of native hits: memory, stacks, CPU time.
+#include <sys/syscall.h>
+#include <sys/uio.h>
+
 #include <algorithm>
-#include <cstring>
+#include <cerrno>
 #include <ctime>
 #include <memory>
 
 #include "base/clock.h"
-#include "base/process/safe_memory.h"
+#include "base/system/kernel_call.h"
+#include "base/system/seccomp.h"
 #include "sdk/probe/native_hit.h"
 #include "sdk/probe/site_handlers.h"
 #include "stack/code_map.h"
 #include "stack/own_stack.h"
-#include "trace/hooks/frame_pointer_walk.h"
 
 namespace lagwatch::sdk {
 namespace {
@@ -20,17 +23,27 @@ namespace {
 std::shared_ptr<stack::CodeMap>* g_code = nullptr;
 std::atomic<const stack::OwnStackWalker*> g_walker{nullptr};
 
-// The calling thread's own stack cannot vanish under it: it is read plainly, all else by the kernel.
-bool IsOnOwnStack(uint64_t address, size_t size) {
-  const auto here = reinterpret_cast<uint64_t>(__builtin_frame_address(0));
-  if (address < here) return false;
-  const uint64_t end = trace::OwnStackEnd(here);
-  return address < end && size <= end - address;
+// By the kernel; page by page, since a read of several is all or nothing.
+size_t ReadByCall(uint64_t address, void* to, size_t size) {
+  constexpr uint64_t kPageBytes = 4096;
+  static_assert(probe::kMaxTextBytes <= kPageBytes);
+  if (base::IsConfined()) return 0;
+  const uint64_t first = std::min<uint64_t>(size, kPageBytes - address % kPageBytes);
+  const iovec local{to, size};
+  const iovec pages[] = {{reinterpret_cast<void*>(address), first},
+                         {reinterpret_cast<void*>(address + first), size - first}};
+  // The thread's present id: a child of fork(2) has another one than the thread that it was.
+  const int64_t read = base::CallKernel(
+      SYS_process_vm_readv, static_cast<uint64_t>(base::CallKernel(SYS_gettid)),
+      reinterpret_cast<uint64_t>(&local), 1, reinterpret_cast<uint64_t>(pages), first == size ? 1 : 2);
+  return read > 0 ? static_cast<size_t>(read) : 0;
 }
 
+// The calling thread's own stack cannot vanish under it: it is read plainly, all else by the kernel.
 size_t Read(const probe::Hit&, uint64_t address, void* to, size_t size) {
-  if (!IsOnOwnStack(address, size)) return base::ReadOwnMemoryByCall(address, to, size);
-  std::memcpy(to, reinterpret_cast<const void*>(address), size);
+  if (!trace::IsOnOwnStack(address, size)) return ReadByCall(address, to, size);
+  const auto* from = reinterpret_cast<const volatile char*>(address);
+  for (size_t i = 0; i < size; ++i) static_cast<char*>(to)[i] = from[i];
   return size;
 }
 
@@ -48,20 +61,40 @@ size_t Read(const probe::Hit&, uint64_t address, void* to, size_t size) {
   return kept;
 }
 
-size_t CaptureStack(const probe::Hit& hit, uint64_t* addresses, size_t most) {
-  const auto& native = static_cast<const NativeHit&>(hit);
+size_t Capture(const NativeHit& native, uint64_t* addresses, size_t most) {
   const stack::OwnStackWalker* walker = g_walker.load(std::memory_order_acquire);  // pairs with its store
   size_t count = 0;
   bool is_complete = false;
   if (walker != nullptr && native.from.program_counter != 0)
     count = walker->Walk(native.from, addresses, most, &is_complete);
   else if (walker != nullptr)
-    count = CaptureFromHandler(*walker, hit.caller, addresses, most);
-  if (count == 0 && hit.caller != 0 && most != 0) addresses[count++] = hit.caller;
+    count = CaptureFromHandler(*walker, native.caller, addresses, most);
+  if (count == 0 && native.caller != 0 && most != 0) addresses[count++] = native.caller;
   return count;
 }
 
-uint64_t CpuTimeNs(const probe::Hit&) { return static_cast<uint64_t>(base::ThreadCpuNs(0)); }
+// A walk may use any register. `count`: the most frames, then those that there are.
+void CaptureSaved(uint64_t hit, uint64_t addresses, uint64_t count, uint64_t) {
+  const int saved_errno = errno;
+  auto* frames = reinterpret_cast<size_t*>(count);
+  *frames =
+      Capture(*reinterpret_cast<const NativeHit*>(hit), reinterpret_cast<uint64_t*>(addresses), *frames);
+  errno = saved_errno;
+}
+
+size_t CaptureStack(const probe::Hit& hit, uint64_t* addresses, size_t most) {
+  size_t count = most;
+  trace::CallWithAnyRegisters(reinterpret_cast<uint64_t>(&static_cast<const NativeHit&>(hit)),
+                              reinterpret_cast<uint64_t>(addresses), reinterpret_cast<uint64_t>(&count), 0,
+                              &CaptureSaved);
+  return count;
+}
+
+uint64_t CpuTimeNs(const probe::Hit&) {
+  timespec time{};
+  base::CallKernel(SYS_clock_gettime, CLOCK_THREAD_CPUTIME_ID, reinterpret_cast<uint64_t>(&time));
+  return static_cast<uint64_t>(time.tv_sec * base::kNsPerSecond + time.tv_nsec);
+}
 
 constexpr probe::HitServices kServices{.read = Read, .capture_stack = CaptureStack, .cpu_time_ns = CpuTimeNs};
 

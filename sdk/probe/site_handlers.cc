@@ -6,11 +6,11 @@
 #include <unistd.h>
 
 #include <algorithm>
-#include <bit>
 #include <cerrno>
 #include <cstdint>
 
 #include "base/process/safe_memory.h"
+#include "base/system/kernel_call.h"
 #include "base/ticks.h"
 #include "probe/run/interpreter.h"
 #include "sdk/probe/native_hit.h"
@@ -25,6 +25,7 @@ constinit std::atomic<pid_t> g_probed_process{0};
 namespace {
 
 using probe::PlaceKind;
+using trace::HandlerRegisters;
 using trace::ProbeEntry;
 using trace::ProbeHandlers;
 using trace::ProbeReturn;
@@ -38,18 +39,13 @@ constinit thread_local uint32_t t_tid __attribute__((tls_model("initial-exec")))
 // it inside, as realloc(NULL, n) has malloc(n).
 constinit thread_local uint64_t t_allocation_ticks __attribute__((tls_model("initial-exec"))) = 0;
 
-// The frame pointer of the function that calls the probed one. The frames between are ours: each saves the
-// outer one's where its own leads to, or has left the register alone.
-uint64_t CallersFramePointer(uint64_t stack) {
-  constexpr int kMostFrames = 16;
-  auto frame = reinterpret_cast<uint64_t>(__builtin_frame_address(0));
-  for (int i = 0; i < kMostFrames; ++i) {
-    const uint64_t outer = *reinterpret_cast<const uint64_t*>(frame);
-    if (outer <= frame || outer >= stack || outer % sizeof(uint64_t) != 0) return outer;
-    frame = outer;
-  }
-  return 0;
-}
+// Scripts' handlers are built without vector registers (see CMakeLists.txt), except by clang and with
+// sanitizers.
+#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__) || defined(__clang__)
+constexpr HandlerRegisters kRegisters = HandlerRegisters::kAny;
+#else
+constexpr HandlerRegisters kRegisters = HandlerRegisters::kGeneral;
+#endif
 
 NativeHit HitOf(const ProbeEntry& entry, PlaceKind kind) {
   NativeHit hit;
@@ -63,6 +59,14 @@ NativeHit HitOf(const ProbeEntry& entry, PlaceKind kind) {
   return hit;
 }
 
+void CopyBits(uint64_t bits, double* number) { __builtin_memcpy(number, &bits, sizeof bits); }
+
+// The caller, as it is after the return.
+stack::CallRegisters CallerOf(const ProbeEntry& entry) {
+  return {entry.return_address, reinterpret_cast<uint64_t>(entry.stack) + sizeof(uint64_t),
+          entry.frame_pointer};
+}
+
 NativeHit HitOf(const ProbeReturn& returned, PlaceKind kind) {
   NativeHit hit;
   hit.services = &ProbeHitServices();
@@ -70,8 +74,8 @@ NativeHit HitOf(const ProbeReturn& returned, PlaceKind kind) {
   hit.returned_ints[0] = returned.result[0];
   hit.returned_ints[1] = returned.result[1];
   if (returned.vectors != nullptr) {
-    hit.returned_floats[0] = std::bit_cast<double>(returned.vectors[0].low);
-    hit.returned_floats[1] = std::bit_cast<double>(returned.vectors[1].low);
+    CopyBits(returned.vectors[0].low, &hit.returned_floats[0]);
+    CopyBits(returned.vectors[1].low, &hit.returned_floats[1]);
   }
   hit.now_ticks = returned.left_ticks;
   hit.duration_ticks = returned.left_ticks - returned.entered_ticks;
@@ -83,7 +87,8 @@ NativeHit HitOf(const ProbeReturn& returned, PlaceKind kind) {
 }
 
 uint64_t ToNs(const SiteState& site, uint64_t ticks) {
-  return static_cast<uint64_t>(static_cast<double>(ticks) * site.ns_per_tick);
+  return static_cast<uint64_t>(static_cast<unsigned __int128>(ticks) * site.state->block().ns_per_tick_q32 >>
+                               32);
 }
 
 template <bool kHasVectors>
@@ -93,13 +98,10 @@ void OnEntry(const ProbeEntry& entry, void* user_data) {
   NativeHit hit = HitOf(entry, PlaceKind::kEntry);
   double floats[kFloatArguments];
   if (kHasVectors && entry.vector_args != nullptr) {
-    for (size_t i = 0; i < kFloatArguments; ++i) floats[i] = std::bit_cast<double>(entry.vector_args[i].low);
+    for (size_t i = 0; i < kFloatArguments; ++i) CopyBits(entry.vector_args[i].low, &floats[i]);
     hit.float_arguments = floats;
   }
-  if ((site->probe->needs() & probe::kNeedsStack) != 0) {
-    const auto stack = reinterpret_cast<uint64_t>(entry.stack);
-    hit.from = {entry.return_address, stack + sizeof(uint64_t), CallersFramePointer(stack)};
-  }
+  if ((site->probe->needs() & probe::kNeedsStack) != 0) hit.from = CallerOf(entry);
   RunHit(*site, hit);
 }
 
@@ -134,7 +136,6 @@ void OnNote(const ProbeEntry& entry, void* user_data) {
   constexpr size_t kRbx = 3;
   constexpr size_t kRbp = 6;
   constexpr size_t kRsp = 7;
-  const int saved_errno = errno;
   NativeHit hit;
   hit.services = &ProbeHitServices();
   hit.function = entry.function;
@@ -150,7 +151,6 @@ void OnNote(const ProbeEntry& entry, void* user_data) {
     hit.caller = frames[1];
   }
   RunHit(*site, hit);
-  errno = saved_errno;
 }
 
 // __cxa_throw(object, type, destructor).
@@ -174,8 +174,7 @@ void OnThrow(const ProbeEntry& entry, void* user_data) {
   details.thrown_object = entry.int_args[0];
   NativeHit hit = HitOf(entry, PlaceKind::kThrow);
   hit.details = &details;
-  const auto stack = reinterpret_cast<uint64_t>(entry.stack);
-  hit.from = {entry.return_address, stack + sizeof(uint64_t), CallersFramePointer(stack)};
+  hit.from = CallerOf(entry);
   RunHit(*site, hit);
 }
 
@@ -191,12 +190,10 @@ void OnAllocated(const ProbeReturn& returned, void* user_data) {
   if (kRole == SiteRole::kReallocate || kRole == SiteRole::kAllocateAligned) details.bytes = args[1];
   if (kRole == SiteRole::kAllocateInto) {
     details.bytes = args[2];
-    const int saved_errno = errno;
     if (static_cast<int32_t>(returned.result[0]) != 0 ||
-        base::ReadOwnMemoryByCall(args[0], &details.address, sizeof details.address) !=
+        ProbeHitServices().read(probe::Hit{}, args[0], &details.address, sizeof details.address) !=
             sizeof details.address)
       details.address = 0;
-    errno = saved_errno;
   }
   if (details.address == 0 || returned.entered_ticks < t_allocation_ticks) return;
   t_allocation_ticks = returned.entered_ticks;
@@ -235,8 +232,7 @@ void RunUnlocked(const SiteState& site, const ProbeEntry& entry, uint64_t lock) 
   hit.now_ticks = base::ReadTicks();
   details.held_ns = ToNs(site, hit.now_ticks - held.since_ticks);
   hit.details = &details;
-  const auto stack = reinterpret_cast<uint64_t>(entry.stack);
-  hit.from = {entry.return_address, stack + sizeof(uint64_t), CallersFramePointer(stack)};
+  hit.from = CallerOf(entry);
   RunHit(site, hit);
 }
 
@@ -281,24 +277,35 @@ void OnExit(const ProbeEntry& entry, void* user_data) {
   if (void (*before_exit)() = g_before_exit.load(std::memory_order_acquire)) before_exit();
 }
 
-constexpr ProbeHandlers kEntry{.on_entry = OnEntry<false>};
-constexpr ProbeHandlers kVectorEntry{.on_entry = OnEntry<true>, .wants_vectors = true};
+constexpr ProbeHandlers kEntry{.on_entry = OnEntry<false>, .registers = kRegisters, .needs_room = true};
+constexpr ProbeHandlers kVectorEntry{
+    .on_entry = OnEntry<true>, .wants_vectors = true, .registers = kRegisters, .needs_room = true};
 constexpr ProbeHandlers kThrow{.on_entry = OnThrow};
+constexpr ProbeHandlers KeepingArguments(ProbeHandlers handlers) {
+  handlers.keeps_args = true;
+  handlers.registers = kRegisters;
+  handlers.needs_room = true;
+  return handlers;
+}
 template <SiteRole kRole>
-constexpr ProbeHandlers kAllocate{.on_return = OnAllocated<kRole>, .keeps_args = true};
-constexpr ProbeHandlers kLock{.on_return = OnLocked, .keeps_args = true};
-constexpr ProbeHandlers kUnlock{.on_entry = OnUnlock};
-constexpr ProbeHandlers kWait{.on_entry = OnWaitBegin, .on_return = OnWaitEnd, .keeps_args = true};
-constexpr ProbeHandlers kTransfer{.on_return = OnTransferred, .keeps_args = true};
-constexpr ProbeHandlers kNote{.on_entry = OnNote};
+constexpr ProbeHandlers kAllocate = KeepingArguments({.on_return = OnAllocated<kRole>});
+constexpr ProbeHandlers kLock = KeepingArguments({.on_return = OnLocked});
+constexpr ProbeHandlers kUnlock{.on_entry = OnUnlock, .registers = kRegisters, .needs_room = true};
+constexpr ProbeHandlers kWait = KeepingArguments({.on_entry = OnWaitBegin, .on_return = OnWaitEnd});
+constexpr ProbeHandlers kTransfer = KeepingArguments({.on_return = OnTransferred});
+constexpr ProbeHandlers kNote{.on_entry = OnNote, .registers = kRegisters, .needs_room = true};
 constexpr ProbeHandlers kExit{.on_entry = OnExit};
+template <bool kTakesReturns, bool kTakesErrors, bool kWantsVectors>
+constexpr ProbeHandlers kReturn{.on_return = OnReturn<kTakesReturns, kTakesErrors>,
+                                .wants_vectors = kWantsVectors,
+                                .registers = kRegisters,
+                                .needs_room = true};
 // By what they need: nothing more, arguments, vectors, both.
 template <bool kTakesReturns, bool kTakesErrors>
-constexpr ProbeHandlers kReturns[4] = {
-    {.on_return = OnReturn<kTakesReturns, kTakesErrors>},
-    {.on_return = OnReturn<kTakesReturns, kTakesErrors>, .keeps_args = true},
-    {.on_return = OnReturn<kTakesReturns, kTakesErrors>, .wants_vectors = true},
-    {.on_return = OnReturn<kTakesReturns, kTakesErrors>, .wants_vectors = true, .keeps_args = true}};
+constexpr ProbeHandlers kReturns[4] = {kReturn<kTakesReturns, kTakesErrors, false>,
+                                       KeepingArguments(kReturn<kTakesReturns, kTakesErrors, false>),
+                                       kReturn<kTakesReturns, kTakesErrors, true>,
+                                       KeepingArguments(kReturn<kTakesReturns, kTakesErrors, true>)};
 
 const ProbeHandlers* FunctionHandlers(const probe::VerifiedProbe& probe, std::string* why) {
   const uint32_t needs = probe.needs();
@@ -345,15 +352,11 @@ PlaceKind PlaceOf(SiteRole role) {
 }  // namespace
 
 uint32_t OwnTid() {
-  if (t_tid == 0) t_tid = static_cast<uint32_t>(syscall(SYS_gettid));
+  if (t_tid == 0) t_tid = static_cast<uint32_t>(base::CallKernel(SYS_gettid));
   return t_tid;
 }
 
-void RunHit(const SiteState& site, const NativeHit& hit) {
-  const int saved_errno = errno;
-  probe::RunProbe(*site.probe, hit, site.state);
-  errno = saved_errno;
-}
+void RunHit(const SiteState& site, const NativeHit& hit) { probe::RunProbe(*site.probe, hit, site.state); }
 
 const ProbeHandlers* HandlersFor(SiteRole role, const probe::VerifiedProbe& probe, std::string* why) {
   if (role == SiteRole::kFunction) return FunctionHandlers(probe, why);

@@ -10,7 +10,8 @@ extern "C" {
 LAGWATCH_HIDDEN LAGWATCH_UNTRACED void lagwatch_on_entry(uint64_t function, uint64_t* slot);
 // Returns the original return address of the thunk's function, whose results are in `registers`: rax and, 16
 // bytes on, rdx.
-LAGWATCH_HIDDEN LAGWATCH_UNTRACED uint64_t lagwatch_on_return(uint64_t thunk_end, const uint64_t* registers);
+LAGWATCH_HIDDEN LAGWATCH_UNTRACED uint64_t lagwatch_on_return(uint64_t thunk_address,
+                                                              const uint64_t* registers);
 }
 
 namespace lagwatch::trace {
@@ -61,10 +62,10 @@ void lagwatch_on_entry(uint64_t function, uint64_t* slot) {
   thunks.is_busy = false;
 }
 
-uint64_t lagwatch_on_return(uint64_t thunk_end, [[maybe_unused]] const uint64_t* registers) {
+uint64_t lagwatch_on_return(uint64_t thunk_address, [[maybe_unused]] const uint64_t* registers) {
   using namespace lagwatch::trace;
   ThreadThunks& thunks = t_thunks;
-  const uint32_t thunk = ThunkAt(thunk_end - kCallInThunkBytes);
+  const uint32_t thunk = ThunkAt(thunk_address);
   if (!g_thunks[thunk].IsRecordersAlone()) return EndProbedCall(&thunks, thunk, registers);
   const bool was_busy = thunks.is_busy;
   thunks.is_busy = true;

@@ -25,7 +25,7 @@ namespace lagwatch::trace {
 struct ProbeSite;
 
 inline constexpr uint64_t kThunkBytes = 8;
-inline constexpr uint64_t kCallInThunkBytes = 5;
+inline constexpr uint64_t kJumpInThunkBytes = 5;
 inline constexpr uint32_t kThunksInLot = 8;
 // The first thunk is never used: unwinders look up the address before the return address.
 inline constexpr uint32_t kNoThunk = 0;

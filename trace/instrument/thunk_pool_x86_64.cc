@@ -16,9 +16,12 @@
 #include "trace/instrument/thunk_pool.h"
 
 extern "C" {
-// The target of the thunks' calls: continues at the original return address.
+// The target of the thunks' jumps: continues at the original return address.
 LAGWATCH_HIDDEN void lagwatch_return();
-LAGWATCH_HIDDEN extern uint64_t lagwatch_saved_bytes;  // the room that lagwatch_call_saved() takes
+// Of lagwatch_call_saved(): the room that it takes by xsave; its way: 0 xsave, 1 moves of registers of 32
+// bytes, 2 of 64.
+LAGWATCH_HIDDEN extern uint64_t lagwatch_saved_bytes;
+LAGWATCH_HIDDEN extern uint32_t lagwatch_saved_way;
 }
 
 namespace lagwatch::trace {
@@ -50,6 +53,27 @@ uint64_t SavedRegistersBytes() {
   return bytes;
 }
 
+// The way in which they can be kept.
+uint32_t SavedRegistersWay() {
+  constexpr uint32_t kStateLeaf = 0xd;
+  constexpr uint32_t kFeatureLeaf = 7;
+  constexpr uint32_t kTellsUse = 1 << 2;  // xgetbv says which parts are in use
+  constexpr uint32_t kHasWideMasks = 1U << 30;
+  constexpr uint32_t kAvx = 0x06;
+  constexpr uint32_t kAvx512 = 0xe0;
+  uint32_t eax = 0;
+  uint32_t ebx = 0;
+  uint32_t ecx = 0;
+  uint32_t edx = 0;
+  if (__get_cpuid_count(kStateLeaf, 1, &eax, &ebx, &ecx, &edx) == 0 || (eax & kTellsUse) == 0) return 0;
+  uint32_t enabled = 0;
+  asm("xgetbv" : "=a"(enabled), "=d"(edx) : "c"(0));
+  if ((enabled & kAvx) != kAvx) return 0;
+  if ((enabled & kAvx512) == 0) return 1;
+  const bool has_leaf = __get_cpuid_count(kFeatureLeaf, 0, &eax, &ebx, &ecx, &edx) != 0;
+  return has_leaf && (ebx & kHasWideMasks) != 0 ? 2 : 0;
+}
+
 uint32_t g_given_thunks = 1;          // to threads, one after the other
 uint32_t g_returned_head = kNoThunk;  // of threads that ended, under the lock
 uint32_t g_returned_lock = 0;
@@ -70,7 +94,7 @@ LAGWATCH_UNTRACED ThunkState StateOf(uint32_t thunk) {
                       __ATOMIC_ACQUIRE));  // pairs with the return on another thread
 }
 // Exceptions and jumps leave thunks behind. One is free again when its place on the stack holds something
-// else, or is gone. (While the function returns, the place holds the end of the thunk's call.)
+// else, or is gone.
 LAGWATCH_UNTRACED bool IsAbandoned(uint32_t thunk) {
   const uint64_t slot = g_thunks[thunk].slot;
   uint64_t value = 0;
@@ -234,14 +258,15 @@ uint32_t ChainThunk(ThreadThunks* thunks, uint32_t outer, uint64_t function, uin
 bool PrepareReturnThunks() {
   if (g_is_prepared) return true;
   lagwatch_saved_bytes = SavedRegistersBytes();
+  lagwatch_saved_way = SavedRegistersWay();
   if (!base::CreateThreadEndKey(&g_thread_key, &EndThreadThunks)) return false;
   for (uint32_t thunk = 0; thunk < kMaxThunks; ++thunk) {
     unsigned char* code = lagwatch_thunks + thunk * kThunkBytes;
     const auto distance =
         static_cast<int32_t>(reinterpret_cast<int64_t>(&lagwatch_return) -
-                             static_cast<int64_t>(AddressOfThunk(thunk) + kCallInThunkBytes));
-    constexpr unsigned char kCallThenTraps[kThunkBytes] = {0xe8, 0, 0, 0, 0, 0xcc, 0xcc, 0xcc};
-    std::memcpy(code, kCallThenTraps, sizeof kCallThenTraps);
+                             static_cast<int64_t>(AddressOfThunk(thunk) + kJumpInThunkBytes));
+    constexpr unsigned char kJumpThenTraps[kThunkBytes] = {0xe9, 0, 0, 0, 0, 0xcc, 0xcc, 0xcc};
+    std::memcpy(code, kJumpThenTraps, sizeof kJumpThenTraps);
     std::memcpy(code + 1, &distance, sizeof distance);
   }
   g_is_prepared = mprotect(lagwatch_thunks, kMaxThunks * kThunkBytes, PROT_READ | PROT_EXEC) == 0;

@@ -44,7 +44,8 @@ uint32_t NeedsOf(const ProbeHandlers& handlers) {
   if (handlers.wants_vectors) needs |= kNeedsVectors;
   if (handlers.keeps_args) needs |= kNeedsArgs;
   if (handlers.registers == HandlerRegisters::kBaseline) needs |= kNeedsBaseline;
-  if (handlers.registers == HandlerRegisters::kAny) needs |= kNeedsAny;
+  if (handlers.registers == HandlerRegisters::kAny) needs |= kNeedsAny | kNeedsRoom;
+  if (handlers.needs_room) needs |= kNeedsRoom;
   return needs;
 }
 

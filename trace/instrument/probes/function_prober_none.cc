@@ -44,5 +44,10 @@ const ProbeHandlers& VforkHandlers() {
   return kNone;
 }
 bool SetLeftOutOfProbes(bool) { return false; }
+void CallWithAnyRegisters(uint64_t first, uint64_t second, uint64_t third, uint64_t fourth,
+                          void (*function)(uint64_t, uint64_t, uint64_t, uint64_t)) {
+  function(first, second, third, fourth);
+}
+bool IsOnOwnStack(uint64_t, uint64_t) { return false; }
 
 }  // namespace lagwatch::trace

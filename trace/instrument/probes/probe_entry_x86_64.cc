@@ -15,8 +15,8 @@ asm(R"(
 lagwatch_probe_entry:
   .cfi_startproc
   .cfi_def_cfa rsp, 16
-  sub $80, %rsp
-  .cfi_escape 0x0f, 0x0f, 0x77, 0xd0, 0x00, 0x06, 0x08, 0x0e, 0x1c, 0x06, 0x23, 0x08, 0x06, 0x77, 0xe0, 0x00, 0x22
+  sub $96, %rsp
+  .cfi_escape 0x0f, 0x0f, 0x77, 0xe0, 0x00, 0x06, 0x08, 0x0e, 0x1c, 0x06, 0x23, 0x08, 0x06, 0x77, 0xf0, 0x00, 0x22
   mov %rdi, (%rsp)
   mov %rsi, 8(%rsp)
   mov %rdx, 16(%rsp)
@@ -26,6 +26,7 @@ lagwatch_probe_entry:
   mov %rax, 48(%rsp)
   mov %r10, 56(%rsp)
   mov %r11, 64(%rsp)
+  mov %rbp, 80(%rsp)
   mov %rsp, %rdi
   call lagwatch_on_probe_entry
   mov (%rsp), %rdi
@@ -37,7 +38,7 @@ lagwatch_probe_entry:
   mov 48(%rsp), %rax
   mov 56(%rsp), %r10
   mov 64(%rsp), %r11
-  add $80, %rsp
+  add $96, %rsp
   .cfi_def_cfa rsp, 16
   ret
   .cfi_endproc

@@ -6,6 +6,7 @@
 #include <sys/syscall.h>
 
 #include "base/process/own_memory.h"
+#include "base/system/kernel_call.h"
 #include "base/system/seccomp.h"
 #include "trace/instrument/probes/function_prober.h"
 #include "trace/instrument/probes/probe_site.h"
@@ -20,6 +21,8 @@ struct SavedEntry {
   uint64_t r10;
   uint64_t r11;
   uint64_t mark;         // HandlerMark()
+  uint64_t frame_pointer;
+  uint64_t unused;
   uint64_t site_return;  // into the site's code
   uint64_t above;        // what the function has pushed, then its return address
 };
@@ -72,11 +75,7 @@ LAGWATCH_UNTRACED bool IsInChild() {
   return __atomic_load_n(__atomic_load_n(&g_process_mark, __ATOMIC_RELAXED), __ATOMIC_RELAXED) == 0;
 }
 
-LAGWATCH_UNTRACED uint32_t OwnProcess() {
-  uint64_t pid = 0;
-  asm volatile("syscall" : "=a"(pid) : "a"(SYS_getpid) : "rcx", "r11", "memory");
-  return static_cast<uint32_t>(pid);
-}
+LAGWATCH_UNTRACED uint32_t OwnProcess() { return static_cast<uint32_t>(base::CallKernel(SYS_getpid)); }
 
 // After a thread's vfork(2): its child asks until it ends, the parent once.
 LAGWATCH_UNTRACED bool IsVforkChild(ThreadThunks* thunks) {
@@ -93,6 +92,17 @@ LAGWATCH_UNTRACED uint64_t OwnStackBytes(const OwnStacks& stacks, uint64_t stack
       thread_pointer + static_cast<uint64_t>(stacks.thread_block.stack_note_offset));
   if (note.Holds(stack)) return stack - note.address;
   return stack - stacks.main_begin < stacks.main_end - stacks.main_begin ? stack - stacks.main_begin : 0;
+}
+
+// The end of the calling thread's own stack, if `stack` is on that; else 0. The thread's control block lies
+// there.
+LAGWATCH_UNTRACED uint64_t OwnStackEnd(const OwnStacks& stacks, uint64_t stack) {
+  uint64_t thread_pointer = 0;
+  asm("mov %%fs:0, %0" : "=r"(thread_pointer));
+  const auto& note = *reinterpret_cast<const stack::ThreadStackNote*>(
+      thread_pointer + static_cast<uint64_t>(stacks.thread_block.stack_note_offset));
+  if (note.Holds(stack) && note.Holds(thread_pointer)) return thread_pointer;
+  return stack - stacks.main_begin < stacks.main_end - stacks.main_begin ? stacks.main_end : 0;
 }
 
 // The stacks of signal handlers and of coroutines may be small, and nothing may guard their ends. A thread's
@@ -114,10 +124,8 @@ LAGWATCH_UNTRACED bool AreOnOneStack(uint64_t first, uint64_t second) {
 LAGWATCH_UNTRACED bool IsOnSignalStack() {
   if (base::IsConfined()) return true;  // asking may end the process
   stack_t stack{};
-  // Inline, because syscall() may have a probe.
-  int64_t result = SYS_sigaltstack;
-  asm volatile("syscall" : "+a"(result) : "D"(nullptr), "S"(&stack) : "rcx", "r11", "memory");
-  return result != 0 || (stack.ss_flags & SS_ONSTACK) != 0;
+  const int64_t error = base::CallKernel(SYS_sigaltstack, 0, reinterpret_cast<uint64_t>(&stack));
+  return error != 0 || (stack.ss_flags & SS_ONSTACK) != 0;
 }
 
 // Whether a signal handler has jumped out of the code that keeps the mark, rather than interrupted it.
@@ -206,11 +214,16 @@ using SavedCall = void (*)(uint64_t, uint64_t, uint64_t, uint64_t);
 
 LAGWATCH_UNTRACED void CallSaved(uint32_t needs, uint64_t first, uint64_t second, uint64_t third,
                                  SavedCall function) {
-  if ((needs & kNeedsAny) != 0) {
-    if (!HasRoom(reinterpret_cast<uint64_t>(__builtin_frame_address(0)))) return CountMissed();
-    return lagwatch_call_saved(first, second, third, 0, function);
-  }
+  if ((needs & kNeedsAny) != 0) return lagwatch_call_saved(first, second, third, 0, function);
   lagwatch_call_baseline(first, second, third, 0, function);
+}
+
+// Counts a hit that is left out.
+LAGWATCH_UNTRACED bool HasRoomIfNeeded(uint32_t needs) {
+  if ((needs & kNeedsRoom) == 0 || HasRoom(reinterpret_cast<uint64_t>(__builtin_frame_address(0))))
+    return true;
+  CountMissed();
+  return false;
 }
 
 // For CallSaved().
@@ -224,6 +237,7 @@ LAGWATCH_UNTRACED void DeliverReturnSaved(uint64_t site, uint64_t returned, uint
 }
 
 LAGWATCH_UNTRACED SlotMask DeliverEntryWith(const ProbeSite& site, uint32_t needs, const ProbeEntry& entry) {
+  if (!HasRoomIfNeeded(needs)) return 0;
   if ((needs & (kNeedsAny | kNeedsBaseline)) == 0) return DeliverEntry(site, entry);
   SlotMask delivered = 0;
   CallSaved(needs, reinterpret_cast<uint64_t>(&site), reinterpret_cast<uint64_t>(&entry),
@@ -240,7 +254,8 @@ LAGWATCH_UNTRACED SlotMask DeliverEntryOf(const ProbeSite& site, uint32_t needs,
                          .vector_args = (needs & kNeedsVectors) != 0 ? vectors : nullptr,
                          .stack = slot,
                          .return_address = OriginalReturnAddress(*slot),
-                         .vector_count = saved.rax & 0xff};
+                         .vector_count = saved.rax & 0xff,
+                         .frame_pointer = saved.frame_pointer};
   return DeliverEntryWith(site, needs, entry);
 }
 
@@ -280,6 +295,7 @@ LAGWATCH_UNTRACED void DeliverReturnOf(uint32_t thunk, uint64_t left_ticks, cons
       .left_ticks = left_ticks,
       .left_by_exception = results == nullptr};
   const SlotMask mask = g_thunks[thunk].delivered;
+  if (!HasRoomIfNeeded(needs)) return;
   if ((needs & (kNeedsAny | kNeedsBaseline)) == 0) return DeliverReturn(*site, returned, mask);
   CallSaved(needs, reinterpret_cast<uint64_t>(site), reinterpret_cast<uint64_t>(&returned), mask,
             &DeliverReturnSaved);
@@ -323,6 +339,19 @@ uint64_t EndProbedCall(ThreadThunks* thunks, uint32_t thunk, const uint64_t* res
   }
   if (!was_busy) EndHandlers(thunks);
   return original;
+}
+
+void CallWithAnyRegisters(uint64_t first, uint64_t second, uint64_t third, uint64_t fourth,
+                          SavedCall function) {
+  lagwatch_call_saved(first, second, third, fourth, function);
+}
+
+bool IsOnOwnStack(uint64_t address, uint64_t size_bytes) {
+  const auto here = reinterpret_cast<uint64_t>(__builtin_frame_address(0));
+  const OwnStacks* stacks = __atomic_load_n(&g_own_stacks, __ATOMIC_ACQUIRE);  // pairs with its store
+  if (address < here || stacks == nullptr || !stacks->thread_block.is_known()) return false;
+  const uint64_t end = OwnStackEnd(*stacks, here);
+  return address < end && size_bytes <= end - address;
 }
 
 void UseCallerRanges(const CallerRanges* ranges) {

@@ -20,6 +20,7 @@ enum ProbeNeeds : uint32_t {
   kNeedsArgs = 4,      // at the return
   kNeedsBaseline = 8,  // HandlerRegisters, for the probe that needs most
   kNeedsAny = 16,
+  kNeedsRoom = 32,
 };
 
 // Handlers with their data; used again once no thread can have this one's address.
