@@ -27,13 +27,17 @@ inline constexpr Places kEverywhere = (Places{1} << kPlaceKinds) - 1;
 inline constexpr Places kInFunctions = At(PlaceKind::kEntry) | At(PlaceKind::kReturn) |
                                        At(PlaceKind::kError) | At(PlaceKind::kDuration) |
                                        At(PlaceKind::kCall);
+// Inside of methods of Java.
+inline constexpr Places kWithField = At(PlaceKind::kFieldRead) | At(PlaceKind::kFieldWrite);
+inline constexpr Places kInMethods = At(PlaceKind::kInnerCall) | At(PlaceKind::kLine) |
+                                     At(PlaceKind::kCreation) | At(PlaceKind::kMonitor) | kWithField;
 inline constexpr Places kInCode = kInFunctions | At(PlaceKind::kThrow) | At(PlaceKind::kAlloc) |
                                   At(PlaceKind::kLock) | At(PlaceKind::kIo) | At(PlaceKind::kUsdt);
 inline constexpr Places kWithArguments = kInFunctions | At(PlaceKind::kUsdt);
 inline constexpr Places kWithReturned = At(PlaceKind::kReturn);
 inline constexpr Places kWithDuration = At(PlaceKind::kReturn) | At(PlaceKind::kError) |
                                         At(PlaceKind::kDuration) | At(PlaceKind::kDispatch) |
-                                        At(PlaceKind::kHang);
+                                        At(PlaceKind::kHang) | At(PlaceKind::kInnerCall);
 inline constexpr Places kWithException = At(PlaceKind::kThrow) | At(PlaceKind::kError);
 inline constexpr Places kWithBytes = At(PlaceKind::kAlloc) | At(PlaceKind::kIo);
 inline constexpr Places kOfLoops = At(PlaceKind::kDispatch) | At(PlaceKind::kHang);
@@ -77,6 +81,9 @@ struct HitDetails {
   const char* tag = nullptr;
   int64_t number = 0;
   int64_t status = 0;
+  const char* target = nullptr;  // a text as above: kCallee, kObjectType, kField
+  int64_t line = 0;
+  int64_t field_value = 0;
 };
 
 struct HitServices;

@@ -17,7 +17,7 @@
 
 namespace lagwatch::probe {
 
-inline constexpr uint16_t kProgramVersion = 1;
+inline constexpr uint16_t kProgramVersion = 2;
 
 // A place in the script's text; both from 1, or 0 if unknown.
 struct Position {
@@ -106,6 +106,8 @@ struct Place {
   std::string name{};         // of functions, events, loops, types of exceptions, notes (PROVIDER:NAME)
   std::string source_file{};  // a glob; empty: any
   uint64_t period_ns = 0;     // kTimer
+  std::string target{};       // a glob on what the method calls, makes, reads or sets; empty: any
+  uint32_t line = 0;          // kLine; 0: each
 
   friend bool operator==(const Place&, const Place&) = default;
 };

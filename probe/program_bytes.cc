@@ -186,6 +186,8 @@ void Visit(Bytes& bytes, Part& place) {
   bytes.DoText(place.name, kMaxNameBytes);
   bytes.DoText(place.source_file, kMaxNameBytes);
   bytes.Do(place.period_ns);
+  bytes.DoText(place.target, kMaxNameBytes);
+  bytes.Do(place.line);
 }
 
 template <typename Bytes, Is<Probe> Part>

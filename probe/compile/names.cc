@@ -30,8 +30,8 @@ std::string PlacesOfValue(std::string_view name) {
   for (size_t i = 0; i < std::size(kPlaceNames); ++i) {
     const auto place = static_cast<PlaceKind>(i);
     if ((places & At(place)) == 0) continue;
-    const bool is_end_or_begin = place <= PlaceKind::kDuration;  // of a function
-    text += (text.empty() ? "" : ", ") + std::string(is_end_or_begin ? "@" : "") + kPlaceNames[i];
+    const bool is_in_function = place <= PlaceKind::kDuration || (At(place) & kInMethods) != 0;
+    text += (text.empty() ? "" : ", ") + std::string(is_in_function ? "@" : "") + kPlaceNames[i];
   }
   return text;
 }

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+#include <algorithm>
 #include <array>
 #include <utility>
 
@@ -15,7 +16,10 @@ constexpr std::string_view kKindNames[] = {
 
 constexpr std::string_view kPatternEnds = "({@;";
 
-bool IsFunctionKind(PlaceKind kind) { return (At(kind) & kInFunctions) != 0 && kind != PlaceKind::kCall; }
+// Whether its word is behind "@".
+bool IsFunctionKind(PlaceKind kind) {
+  return (At(kind) & (kInFunctions | kInMethods)) != 0 && kind != PlaceKind::kCall;
+}
 
 DeclaredSignature TakeSignature(TokenStream* tokens) {
   DeclaredSignature signature{.position = tokens->token().position, .parameters = {}, .result = {}};
@@ -104,12 +108,13 @@ struct PlaceRow {
   Take take;  // what is behind the word; null: nothing
 };
 
-void TakeOptionalName(TokenStream* tokens, ProbeTree* probe) {
+bool IsAtModifier(const TokenStream& tokens) {
   constexpr std::string_view kModifiers[] = {"if", "sample", "limit", "level"};
-  for (const std::string_view word : kModifiers) {
-    if (tokens->Is(word)) return;
-  }
-  if (!tokens->Is("{")) TakeName(tokens, "{;", &probe->place);
+  return std::ranges::any_of(kModifiers, [&](std::string_view word) { return tokens.Is(word); });
+}
+
+void TakeOptionalName(TokenStream* tokens, ProbeTree* probe) {
+  if (!IsAtModifier(*tokens) && !tokens->Is("{")) TakeName(tokens, "{;", &probe->place);
 }
 
 void TakeEventName(TokenStream* tokens, ProbeTree* probe) {
@@ -141,6 +146,22 @@ constexpr std::array kPlaces = {
              }},
     PlaceRow{"java", PlaceKind::kEntry, TakeJava},
 };
+
+// Takes the line's number, or the glob, that may follow @line, @call ….
+void TakeInnerPlace(Position position, TokenStream* tokens, Place* place) {
+  const std::string word(kKindNames[static_cast<size_t>(place->kind)]);
+  if (!place->is_java)
+    return tokens->Fail(position,
+                        "only methods of Java have @" + word + ", as in java CLASS::METHOD @" + word);
+  if (place->kind == PlaceKind::kMonitor || IsAtModifier(*tokens) || tokens->Is("{") || tokens->Is("@"))
+    return;
+  if (place->kind == PlaceKind::kLine) {
+    constexpr uint64_t kMostLines = 65'535;  // of a class file
+    place->line = static_cast<uint32_t>(tokens->TakeNumber("the line's number", Unit::kNone, 1, kMostLines));
+  } else {
+    place->target = tokens->TakePattern(kPatternEnds).text;
+  }
+}
 
 bool TakeHang(TokenStream* tokens, ProbeTree* probe) {
   if (!tokens->Accept("on")) return false;
@@ -183,6 +204,7 @@ void TakeKind(TokenStream* tokens, ProbeTree* probe) {
     if (kKindNames[i] != word) continue;
     if (!IsFunctionKind(probe->place.kind)) return tokens->Fail(position, "only functions have @" + word);
     probe->place.kind = kind;
+    if ((At(kind) & kInMethods) != 0) TakeInnerPlace(position, tokens, &probe->place);
     return;
   }
   tokens->Fail(position, "unknown kind of place \"@" + word + "\"" + NearestNames(word, std::move(names)));

@@ -230,6 +230,14 @@ uint64_t ValueOf(Frame& frame, HitValue value) {
       return address_of(details.operation);
     case HitValue::kLoop:
       return address_of(details.loop);
+    case HitValue::kLine:
+      return static_cast<uint64_t>(details.line);
+    case HitValue::kCallee:
+    case HitValue::kObjectType:
+    case HitValue::kField:
+      return address_of(details.target);
+    case HitValue::kFieldValue:
+      return static_cast<uint64_t>(details.field_value);
     case HitValue::kTag:
       return address_of(details.tag);
     case HitValue::kNumber:

@@ -136,6 +136,14 @@ std::string CheckAll(const List& list, Check check) {
   return {};
 }
 
+std::string CheckInnerPlace(const Place& place, bool is_in_method) {
+  constexpr Places kWithTarget = At(PlaceKind::kInnerCall) | At(PlaceKind::kCreation) | kWithField;
+  if (is_in_method && !place.is_java) return "only methods of Java have such places";
+  if ((At(place.kind) & kWithTarget) == 0 && !place.target.empty()) return "the place has no second name";
+  if (place.target.find_first_of(" \n") != std::string::npos) return "the second name of a place has a blank";
+  return place.kind != PlaceKind::kLine && place.line != 0 ? "only lines have numbers" : "";
+}
+
 }  // namespace
 
 std::string CheckDeclarations(const Program& program) {
@@ -160,15 +168,17 @@ std::string CheckDeclarations(const Program& program) {
 
 std::string CheckPlace(const Place& place) {
   if (place.module.size() > kMaxNameBytes || place.name.size() > kMaxNameBytes ||
-      place.source_file.size() > kMaxNameBytes) {
+      place.source_file.size() > kMaxNameBytes || place.target.size() > kMaxNameBytes) {
     return "the name of a place is too long";
   }
   const Places at = At(place.kind);
-  const bool is_function = (at & kInFunctions) != 0;
+  const bool is_in_method = (at & kInMethods) != 0;
+  const bool is_function = (at & kInFunctions) != 0 || is_in_method;
   if ((is_function || place.kind == PlaceKind::kEvent) && place.name.empty()) return "the place has no name";
   if (!is_function && (!place.module.empty() || place.is_java)) return "only functions are of a module";
   if (place.is_java && (!place.module.empty() || place.kind == PlaceKind::kCall))
     return "a Java method has no module";
+  if (std::string reason = CheckInnerPlace(place, is_in_method); !reason.empty()) return reason;
   if (!is_function && !place.source_file.empty()) return "only functions are of a source file";
   const size_t colon = place.name.find(':');
   if (place.kind == PlaceKind::kUsdt &&

@@ -49,3 +49,7 @@ JNIEXPORT jstring JNICALL Java_ProbedMethods_bytecode(JNIEnv* environment, jclas
   (*environment)->ReleaseStringUTFChars(environment, name, wanted);
   return (*environment)->NewStringUTF(environment, text);
 }
+
+JNIEXPORT jstring JNICALL Java_ProbedPlaces_bytecode(JNIEnv* environment, jclass type, jstring name) {
+  return Java_ProbedMethods_bytecode(environment, type, name);
+}

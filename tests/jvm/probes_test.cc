@@ -109,6 +109,78 @@ TEST_F(JavaProbes, AreFoundBySubtypeAnnotationAndExpression) {
   EXPECT_THAT(errors_, HasSubstr("armed at 2 functions"));
 }
 
+TEST_F(JavaProbes, AreInsideOfMethods) {
+  Do("places 1");  // loads the class
+  const auto bytecode = [&] { return Bytecode("calls") + Bytecode("fields") + Bytecode("run"); };
+  const std::string before = bytecode();
+  const std::string all = Probe(
+      "java ProbedPlaces::calls @call if duration >= 30ms { print(\"slow\", callee, line) }\n"
+      "java ProbedPlaces::* @call java.util.List::* { print(callee) }\n"
+      "java ProbedPlaces::lines @line 128 { turns: count }\n"
+      "java ProbedPlaces::refuse @line { print(\"line\", line) }\n"
+      "java ProbedPlaces::refuse @error { print(type) }\n"
+      "java ProbedPlaces::fields @set total { print(field, value) }\n"
+      "java ProbedPlaces::fields @get ProbedPlaces::* { print(\"get\", field) }",
+      "places 4");
+  EXPECT_THAT(errors_, HasSubstr("armed at 7 functions"));
+  const std::vector<std::string> records = Records(all);
+  const auto times = [&](const std::string& record) { return std::ranges::count(records, record); };
+  EXPECT_GE(times("slow java.lang.Thread::sleep 122"), 1) << all;
+  EXPECT_EQ(times("java.util.List::add"), 8) << all;
+  EXPECT_EQ(times("java.util.List::get"), 4);
+  EXPECT_THAT(all, HasSubstr("turns\n  6"));
+  EXPECT_EQ(times("line 134"), 4);
+  EXPECT_EQ(times("java.lang.IllegalArgumentException"), 4);
+  EXPECT_EQ(times("ProbedPlaces::total 3"), 1);
+  EXPECT_EQ(times("get ProbedPlaces::total"), 8);
+  EXPECT_EQ(times("get ProbedPlaces::sum"), 4);
+  EXPECT_THAT(
+      Records(Probe("java ProbedPlaces::* @alloc { print(type, line) } java ProbedPlaces::run @line { "
+                    "print(line) }",
+                    "places 1")),
+      ElementsAre("33", "ProbedPlaces$Part 33", "34", "ProbedPlaces 34", "int[] 15", "ProbedPlaces$Part 15",
+                  "35", "36", "37", "java.util.ArrayList 119", "38", "java.lang.StringBuilder 126", "40",
+                  "java.lang.IllegalArgumentException 134", "41", "44"));
+  EXPECT_EQ(bytecode(), before);
+  EXPECT_EQ(program_->Errors(), "");
+}
+
+TEST_F(JavaProbes, SeeHowLongLocksAreHeldAndWaitedFor) {
+  Do("places 1");
+  const std::string before = Bytecode("locks");
+  const std::string all = Probe(
+      "java ProbedPlaces::locks @lock { n: count } java ProbedPlaces::locks @lock if held >= 2ms { "
+      "print(type) } "
+      "java ProbedPlaces::locks @duration { d: count } java ProbedPlaces::locks @line { lines: count }",
+      "places 4");
+  EXPECT_THAT(all, AllOf(HasSubstr("n\n  12"), HasSubstr("d\n  4")));
+  EXPECT_EQ(Count(all, "java.lang.StringBuilder"), 4U) << all;
+  EXPECT_EQ(Count(all, "ProbedPlaces"), 4U) << all;
+  EXPECT_THAT(
+      Records(Probe("java ProbedPlaces::locks @lock if waited > 20ms { print(type, line) }", "contend")),
+      ElementsAre("java.lang.StringBuilder 61"));
+  // A call of the probe's own that has no stack left leaves no lock held.
+  EXPECT_THAT(
+      Probe("java ProbedPlaces::deepLocks @lock { max(held); max(waited); count by type }", "overflow 3"),
+      HasSubstr("java.lang.Object"));
+  EXPECT_THAT(program_->Output(), HasSubstr("free\n"));
+  EXPECT_EQ(Bytecode("locks"), before);
+}
+
+TEST_F(JavaProbes, SayWhatAMethodHasInside) {
+  Do("places 1");
+  EXPECT_THAT(
+      Refusal("java ProbedPlaces::calls @call nothing { count }"),
+      HasSubstr("ProbedPlaces::calls: it calls only java.lang.Integer::valueOf, java.lang.Thread::sleep, "));
+  EXPECT_THAT(Refusal("java ProbedPlaces::calls @line 1 { count }"), HasSubstr("its lines are 119 to 123"));
+  EXPECT_THAT(Refusal("java ProbedPlaces::refuse @lock { count }"), HasSubstr("all of it is synchronized"));
+  EXPECT_THAT(
+      Refusal("java ProbedPlaces::fields @set half { print(value) }"),
+      AllOf(HasSubstr("it sets only ProbedPlaces::half, "), HasSubstr("a `value` is a whole number")));
+  EXPECT_THAT(Refusal("java ProbedMethods::large @line { print(line) }"), HasSubstr("of more than 8000"));
+  EXPECT_THAT(Refusal("java java.util.HashMap::put @alloc { count }"), HasSubstr("boot loader"));
+}
+
 TEST_F(JavaProbes, GiveAllMethodsTheirBytesBack) {
   const std::string before = Bytecode("add") + Bytecode("deep") + Bytecode("fail");
   const auto first = Start({pid(), "java ProbedMethods::add @return { count }"});

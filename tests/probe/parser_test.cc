@@ -73,6 +73,19 @@ TEST(Parser, TheOtherPlacesHaveTheirWords) {
   EXPECT_EQ(PlaceOf("java @org.junit.Test::* { count }").name, "@org.junit.Test::*");
 }
 
+TEST(Parser, PlacesInsideOfMethodsMayHaveANumberOrAGlob) {
+  const Place call = PlaceOf("java com.shop.Cart::* @call java.util.*::<init> limit 5/s { count by callee }");
+  EXPECT_EQ(call.kind, PlaceKind::kInnerCall);
+  EXPECT_EQ(call.name, "com.shop.Cart::*");
+  EXPECT_EQ(call.target, "java.util.*::<init>");
+  EXPECT_EQ(PlaceOf("java C::m @call if duration > 1ms { print(callee) }").target, "");
+  EXPECT_EQ(PlaceOf("java C::m @line 42 { count }").line, 42u);
+  EXPECT_EQ(PlaceOf("java C::m @line { count by line }").line, 0u);
+  EXPECT_EQ(PlaceOf("java C::m @alloc int[]{ count }").target, "int[]");
+  EXPECT_EQ(PlaceOf("java C::m @lock { histogram(held) by type }").kind, PlaceKind::kMonitor);
+  EXPECT_EQ(PlaceOf("java C::m @set total { print(value) }").kind, PlaceKind::kFieldWrite);
+}
+
 TEST(Parser, AHangArmsAScript) {
   const ScriptTree tree = Parsed("on hang of main* { arm slow-calls for 30s; dump; trace for 5s }");
   EXPECT_EQ(tree.probes[0].place.kind, PlaceKind::kHang);
@@ -136,6 +149,13 @@ TEST(Parser, BadScriptsAreRefusedWithPositionAndReason) {
       BadScript{"timer 1ms { count }", "1:7: a period is 10000000 to"},
       BadScript{"timer 5 { count }", "1:7: expected a period, as in 10ms"},
       BadScript{"timer 1s @entry { count }", "1:10: only functions have @entry"},
+      BadScript{"f @line 3 { count }",
+                "1:3: only methods of Java have @line, as in java CLASS::METHOD @line"},
+      BadScript{"java C::m @line 0 { count }", "1:17: the line's number is 1 to 65535"},
+      BadScript{
+          "java C::m @lock C { count }",
+          "1:17: expected @KIND, sample, limit, level, in, if or what to do, as in { count }, after the "
+          "place, found \"C\""},
       BadScript{"f sample 2/100 { count }", "1, as in sample 1/100 is 1 to 1"},
       BadScript{"f sample 1/10 sample 1/20 { count }", "1:22: this is there twice"},
       BadScript{"f if 3furlongs { count }", "1:6: unknown unit"},

@@ -37,6 +37,8 @@ class Generator {
     Probe probe;
     probe.place.kind = static_cast<PlaceKind>(Below(kPlaceKinds));
     if (At(probe.place.kind) & (kInFunctions | At(PlaceKind::kEvent))) probe.place.name = "f";
+    probe.place.is_java = (At(probe.place.kind) & kInMethods) != 0;
+    if (probe.place.is_java) probe.place.name = "C::m";
     if (probe.place.kind == PlaceKind::kUsdt) probe.place.name = "p:n";
     if (probe.place.kind == PlaceKind::kTimer) probe.place.period_ns = kMinTimerNs;
     count_ = 12 + Below(Below(8) == 0 ? kMaxOperations - 12 : 24);

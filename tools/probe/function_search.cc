@@ -379,6 +379,12 @@ base::Result<std::vector<ProbeSiteAt>> FindSites(const Place& place, uint16_t pr
     case PlaceKind::kEvent:
     case PlaceKind::kDispatch:
     case PlaceKind::kHang:
+    case PlaceKind::kInnerCall:  // these are of Java
+    case PlaceKind::kLine:
+    case PlaceKind::kCreation:
+    case PlaceKind::kMonitor:
+    case PlaceKind::kFieldRead:
+    case PlaceKind::kFieldWrite:
       return std::vector<ProbeSiteAt>();
     case PlaceKind::kUsdt:
       return FindNotes(place, probe, functions);

@@ -4,13 +4,16 @@
 #include <algorithm>
 #include <utility>
 
+#include "sdk/jvm/probes/inner_places.h"
+
 namespace lagwatch::sdk::jvm {
 void SiteOutcome::Refuse(const std::string& name, const std::string& reason) {
   if (refused++ == 0) why = name + ": " + reason;
 }
 
 std::string SiteOutcome::Text() const {
-  return refused < 2 ? why : why + "; and " + std::to_string(refused - 1) + " more";
+  if (refused == 0) return why_no_place;
+  return refused == 1 ? why : why + "; and " + std::to_string(refused - 1) + " more";
 }
 
 void ClassProbes::Add(const FoundMethod& method, const SiteState* site, Bytecode original) {
@@ -58,6 +61,26 @@ bool ClassProbes::RefuseNew(const std::string& method, const std::string& reason
     std::erase_if(each.sites, [](const Site& site) { return site.is_new; });
   }
   return has_any;
+}
+
+bool ClassProbes::HasNewInnerSites() const {
+  return std::ranges::any_of(methods_, [](const Method& method) {
+    return std::ranges::any_of(
+        method.sites, [](const Site& site) { return site.is_new && IsInnerPlace(*site.state->probe); });
+  });
+}
+
+void ClassProbes::RefuseWithoutPlace(std::string_view reasons, Outcomes* outcomes) {
+  for (Method& method : methods_) {
+    std::erase_if(method.sites, [&](const Site& site) {
+      const std::string_view reason = reasons.substr(0, reasons.find('\n'));
+      reasons.remove_prefix(std::min(reason.size() + 1, reasons.size()));
+      if (reason.empty() || !site.is_new) return false;
+      std::string& why = (*outcomes)[site.state].why_no_place;
+      if (why.empty()) why = name_ + "::" + method.method.name + ": " + std::string(reason);
+      return true;
+    });
+  }
 }
 
 void ClassProbes::AcceptAll(Outcomes* outcomes) {

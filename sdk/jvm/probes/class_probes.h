@@ -8,6 +8,7 @@
 #include <map>
 #include <span>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "sdk/jvm/probes/method_search.h"
@@ -22,6 +23,8 @@ struct SiteOutcome {
   uint32_t methods = 0;  // that have the probe
   uint32_t refused = 0;  // methods and classes
   std::string why;       // the first refused one's, with its name
+  std::string
+      why_no_place{};  // the first one's of the methods that have nothing that is meant inside of them
 
   void Refuse(const std::string& name, const std::string& reason);
   std::string Text() const;
@@ -31,7 +34,7 @@ using Outcomes = std::map<const SiteState*, SiteOutcome>;
 // The form in which inserted code names a site, for Weaver.java.
 struct SiteCode {
   uint32_t id = 0;
-  const char* kinds = "";
+  std::string kinds;        // with what follows
   bool is_counter = false;  // `id` is a counter's
 };
 using SiteCodes = std::map<const SiteState*, SiteCode>;
@@ -53,6 +56,11 @@ class ClassProbes {
   // Takes away those that are not in the class yet, of a method ("NAMEDESCRIPTOR") or, if it is empty, of
   // all. False if there are none.
   bool RefuseNew(const std::string& method, const std::string& reason, Outcomes* outcomes);
+  // Whether one that is not in the class yet is for places inside of methods.
+  bool HasNewInnerSites() const;
+  // Takes away those that are not in the class yet and for which `reasons`, with a line for each of the
+  // plan's, has one.
+  void RefuseWithoutPlace(std::string_view reasons, Outcomes* outcomes);
   // The class has become what the plan says.
   void AcceptAll(Outcomes* outcomes);
 

@@ -168,6 +168,26 @@ void JNICALL OnFail(JNIEnv* jni, jclass, jobject thrown, jint id, jlong entered_
   RunJavaHit(*site, hit);
 }
 
+// Inside of a method, at a place of the site's kind: the numbers are the ticks at which a call has begun, or
+// those of the wait for a lock and the ticks since which it is held, or a field's value.
+void JNICALL OnInside(JNIEnv* jni, jclass, jlong first, jlong second, jobject target, jint line, jint id) {
+  const SiteState* site = HitSiteOf(id);
+  if (site == nullptr) return;
+  const auto ns_of = [&](uint64_t ticks) {
+    return static_cast<uint64_t>(static_cast<double>(ticks) * site->ns_per_tick);
+  };
+  NativeHit hit = JavaHitOf(site->probe->place().kind, first);
+  const TextOfJava name(jni, target);
+  probe::HitDetails details;
+  details.target = reinterpret_cast<const char*>(name.address());
+  details.line = line;
+  details.field_value = first;
+  details.waited_ns = ns_of(static_cast<uint64_t>(first));
+  details.held_ns = ns_of(hit.now_ticks - static_cast<uint64_t>(second));
+  hit.details = &details;
+  RunJavaHit(*site, hit);
+}
+
 }  // namespace
 
 uint32_t AddHitSite(const SiteState* site) {
@@ -207,7 +227,8 @@ bool BindHitMethods(jvmtiEnv* tools, JNIEnv* jni, jclass hooks) {
                       {"leaveInt", "(JIJ)V", reinterpret_cast<void*>(&OnLeaveInt)},
                       {"leaveFloat", "(DIJ)V", reinterpret_cast<void*>(&OnLeaveFloat)},
                       {"leaveText", "(Ljava/lang/Object;IJ)V", reinterpret_cast<void*>(&OnLeaveText)},
-                      {"fail", "(Ljava/lang/Throwable;IJ)V", reinterpret_cast<void*>(&OnFail)}};
+                      {"fail", "(Ljava/lang/Throwable;IJ)V", reinterpret_cast<void*>(&OnFail)},
+                      {"inside", "(JJLjava/lang/Object;II)V", reinterpret_cast<void*>(&OnInside)}};
   g_hit_tools = tools;
   JNINativeMethod methods[std::size(rows)];
   for (size_t i = 0; i < std::size(rows); ++i)

@@ -16,6 +16,7 @@
 
 #include "probe/run/interpreter.h"
 #include "sdk/jvm/probes/class_probes.h"
+#include "sdk/jvm/probes/inner_places.h"
 #include "sdk/jvm/probes/java_hits.h"
 #include "sdk/jvm/probes/jvm_thread.h"
 #include "sdk/jvm/probes/method_search.h"
@@ -29,7 +30,8 @@ namespace {
 constexpr char kTooMany[] = "the JVM has as many probes as there may be";
 
 // The letters of Weaver.java for what a site wants to be called for.
-const char* KindsOfSite(const SiteState& site) {
+std::string KindsOfSite(const SiteState& site) {
+  if (IsInnerPlace(*site.probe)) return InnerKindsOf(*site.probe);
   const uint32_t needs = site.probe->needs();
   switch (site.probe->place().kind) {
     case probe::PlaceKind::kReturn:
@@ -223,9 +225,10 @@ void JavaProbes::DisarmHere(JNIEnv* jni, std::span<const SiteState* const> sites
 }
 
 bool JavaProbes::GiveCode(JNIEnv* jni, const SiteState* site) {
-  SiteCode code{.id = 0, .kinds = CountedKindOf(*site), .is_counter = true};
-  if (code.kinds != nullptr && !free_counters_.empty()) {
-    code.id = free_counters_.back();
+  SiteCode code;
+  const char* counted = CountedKindOf(*site);
+  if (counted != nullptr && !free_counters_.empty()) {
+    code = {.id = free_counters_.back(), .kinds = counted, .is_counter = true};
     free_counters_.pop_back();
     weaver_->TakeCount(jni, code.id);
     counted_sites_.fetch_add(1);
@@ -297,6 +300,10 @@ void JavaProbes::OnClassFile(JNIEnv* jni, jclass type, std::span<const unsigned 
   if (!thread_.IsCurrent()) return;
   ClassProbes* probes = ProbesOf(jni, type);
   if (probes == nullptr) return;
+  if (probes->HasNewInnerSites()) {
+    const auto reasons = weaver_->WhyNoPlaces(jni, file, probes->Plan(codes_));
+    if (reasons.ok()) probes->RefuseWithoutPlace(*reasons, &outcomes_);
+  }
   for (std::string plan = probes->Plan(codes_); !plan.empty(); plan = probes->Plan(codes_)) {
     auto woven = weaver_->Weave(jni, file, plan);
     if (woven.ok()) {

@@ -75,9 +75,7 @@ std::string WhyNoValues(const probe::VerifiedProbe& probe, std::string_view desc
 std::string WhyNoProbe(const probe::VerifiedProbe& probe) {
   const uint32_t needs = probe.needs();
   const probe::PlaceKind kind = probe.place().kind;
-  constexpr probe::Places kServed = At(probe::PlaceKind::kEntry) | At(probe::PlaceKind::kReturn) |
-                                    At(probe::PlaceKind::kError) | At(probe::PlaceKind::kDuration);
-  if ((At(kind) & kServed) == 0) return "methods have @entry, @return, @error and @duration only";
+  if (kind == probe::PlaceKind::kCall) return "calls of a method's are asked for by its callers' @call";
   if ((needs & (probe::kNeedsStack | probe::kNeedsCaller)) != 0)
     return "stacks and callers of Java methods cannot be read by this version";
   if ((needs & probe::kNeedsStackArguments) != 0) return "a Java method has at most 6 such arguments";

@@ -135,12 +135,15 @@ base::Result<std::unique_ptr<Weaver>> Weaver::Load(jvmtiEnv* tools, JNIEnv* jni)
   const jclass matcher = has_loader ? LoadFrom(jni, loader, "lagwatch.MethodMatcher") : nullptr;
   if (matcher != nullptr) {
     weaver->weave_ = jni->GetStaticMethodID(type, "weave", "([BLjava/lang/String;)[B");
+    weaver->why_no_places_ =
+        jni->GetStaticMethodID(type, "whyNoPlaces", "([BLjava/lang/String;)Ljava/lang/String;");
     weaver->matching_ = jni->GetStaticMethodID(matcher, "matching",
                                                "(Ljava/lang/String;Ljava/lang/String;)Ljava/lang/String;");
     weaver->annotations_ =
         jni->GetStaticMethodID(matcher, "annotations", "(Ljava/lang/Class;)Ljava/lang/String;");
   }
-  if (weaver->weave_ == nullptr || weaver->matching_ == nullptr || weaver->annotations_ == nullptr) {
+  if (weaver->weave_ == nullptr || weaver->why_no_places_ == nullptr || weaver->matching_ == nullptr ||
+      weaver->annotations_ == nullptr) {
     return base::Status(base::StatusCode::kUnavailable,
                         "the JVM has other classes of lagwatch's: " + TakeJavaException(jni));
   }
@@ -169,6 +172,14 @@ base::Result<std::string> Weaver::Matching(JNIEnv* jni, const std::string& expre
 
 base::Result<std::string> Weaver::AnnotationsOf(JNIEnv* jni, jclass type) const {
   return TakeText(jni, jni->CallStaticObjectMethod(matcher_, annotations_, type));
+}
+
+base::Result<std::string> Weaver::WhyNoPlaces(JNIEnv* jni, std::span<const unsigned char> file,
+                                              const std::string& plan) const {
+  const jbyteArray bytes = NewBytes(jni, file);
+  const jstring text = bytes == nullptr ? nullptr : jni->NewStringUTF(plan.c_str());
+  return TakeText(
+      jni, text == nullptr ? nullptr : jni->CallStaticObjectMethod(type_, why_no_places_, bytes, text));
 }
 
 base::Result<std::vector<unsigned char>> Weaver::Weave(JNIEnv* jni, std::span<const unsigned char> file,

@@ -23,6 +23,10 @@ class Weaver {
   // The class file with the calls that `plan` (see Weaver.java) asks for. Errors: kInvalid, with the reason.
   base::Result<std::vector<unsigned char>> Weave(JNIEnv* jni, std::span<const unsigned char> file,
                                                  const std::string& plan) const;
+  // A line for each of the plan's: the reason if the method has nothing inside that the site is for. Errors:
+  // kInvalid.
+  base::Result<std::string> WhyNoPlaces(JNIEnv* jni, std::span<const unsigned char> file,
+                                        const std::string& plan) const;
   // A letter for each line of `names`, x where the regular expression is found. Errors: kInvalid, with the
   // reason.
   base::Result<std::string> Matching(JNIEnv* jni, const std::string& expression,
@@ -41,6 +45,7 @@ class Weaver {
   jclass matcher_ = nullptr;  // likewise
   jobject loader_ = nullptr;
   jmethodID weave_ = nullptr;
+  jmethodID why_no_places_ = nullptr;
   jmethodID matching_ = nullptr;
   jmethodID annotations_ = nullptr;
   jobject counts_ = nullptr;  // a global reference

@@ -102,6 +102,7 @@ public final class ProbedMethods {
         case "shapes" -> System.out.println(shapes[i % 2].area(0.5) + ((Circle) shapes[1]).tint(1.5f) + shapes[0].label(i));
         case "large" -> large(i);
         case "hidden" -> hidden.run();
+        case "places" -> ProbedPlaces.run(i);
         default -> tryIt(kind, i);
       }
     }
@@ -134,8 +135,10 @@ public final class ProbedMethods {
     for (String line = input.readLine(); line != null; line = input.readLine()) {
       String[] words = line.split(" ");
       switch (words[0]) {
-        case "bytecode" -> System.out.println(bytecode(words[1]));
+        case "bytecode" -> System.out.println(bytecode(words[1]) + ProbedPlaces.bytecode(words[1]));
         case "threads" -> threads(Integer.parseInt(words[1]));
+        case "contend" -> ProbedPlaces.contend();
+        case "overflow" -> ProbedPlaces.overflow(Integer.parseInt(words[1]));
         case "forbid" -> System.out.println("forbidden " + forbid());
         case "exit" -> System.exit(Integer.parseInt(words[1]));
         default -> run(words[0], Integer.parseInt(words[1]));

@@ -5,9 +5,11 @@ import java.util.ArrayList;
 import java.util.HashMap;
 import java.util.List;
 import java.util.Map;
+import java.util.stream.Collectors;
 import org.objectweb.asm.ClassReader;
 import org.objectweb.asm.ClassVisitor;
 import org.objectweb.asm.ClassWriter;
+import org.objectweb.asm.Label;
 import org.objectweb.asm.MethodVisitor;
 import org.objectweb.asm.Opcodes;
 
@@ -56,20 +58,16 @@ final class Weaver {
   /**
    * Returns the class file with the calls. `plan` has a line a site and method: NAME DESCRIPTOR BYTES ID KINDS, with the
    * method's present size and letters: E entry, A entry with arguments, R return, V return with the value, X exception;
-   * C entry and D return that are only counted, in the place ID of the hooks' `counts`.
+   * C entry and D return that are only counted, in the place ID of the hooks' `counts`. For places inside of the method
+   * KINDS is what InnerSite has, and TARGET follows: a glob, or a line's number, or * for each line.
    * If a method cannot have them, throws an IllegalArgumentException with its name and descriptor on the first line, and the
    * reason on the second.
    */
   static byte[] weave(byte[] file, String plan) {
     int version = majorVersion(file);
-    byte[] readable = file;
-    if (version > NEWEST_READABLE) {
-      readable = file.clone();
-      setMajorVersion(readable, NEWEST_READABLE);
-    }
-    Map<String, MethodPlan> plans = parse(plan);
-    ClassReader reader = new ClassReader(readable);
-    reader.accept(new LocalsReader(plans), ClassReader.SKIP_DEBUG | ClassReader.SKIP_FRAMES);
+    Map<String, MethodPlan> plans = parse(plan, new ArrayList<>());
+    ClassReader reader = new ClassReader(readable(file));
+    reader.accept(new LocalsReader(plans), ClassReader.SKIP_FRAMES);
     ClassWriter writer = new ClassWriter(reader, ClassWriter.COMPUTE_MAXS);
     ClassVisitor weaving =
         new ClassVisitor(Opcodes.ASM9, writer) {
@@ -77,13 +75,35 @@ final class Weaver {
           public MethodVisitor visitMethod(int access, String name, String descriptor, String signature, String[] thrown) {
             MethodVisitor next = super.visitMethod(access, name, descriptor, signature, thrown);
             MethodPlan ofMethod = plans.get(name + descriptor);
-            return ofMethod == null ? next : new WovenMethod(next, access, name, descriptor, ofMethod, version);
+            if (ofMethod == null) {
+              return next;
+            }
+            int firstLocal = ofMethod.locals;
+            ofMethod.locals += ofMethod.inner.isEmpty() ? 0 : InnerPlaces.localsOf(ofMethod);
+            MethodVisitor woven = new WovenMethod(next, access, name, descriptor, ofMethod, version);
+            return ofMethod.inner.isEmpty() ? woven : new InnerPlaces(woven, ofMethod, firstLocal);
           }
         };
     reader.accept(weaving, ClassReader.EXPAND_FRAMES);
     byte[] woven = writer.toByteArray();
     setMajorVersion(woven, version);
     return woven;
+  }
+
+  /** A line for each line of `plan`: the reason if its method has no place that the site is for, else nothing. */
+  static String whyNoPlaces(byte[] file, String plan) {
+    List<InnerSite> inOrder = new ArrayList<>();
+    new ClassReader(readable(file)).accept(new LocalsReader(parse(plan, inOrder)), ClassReader.SKIP_FRAMES);
+    return inOrder.stream().map(site -> site == null ? "" : site.whyNone).collect(Collectors.joining("\n"));
+  }
+
+  private static byte[] readable(byte[] file) {
+    if (majorVersion(file) <= NEWEST_READABLE) {
+      return file;
+    }
+    byte[] older = file.clone();
+    setMajorVersion(older, NEWEST_READABLE);
+    return older;
   }
 
   private static int majorVersion(byte[] file) {
@@ -95,12 +115,19 @@ final class Weaver {
     file[MAJOR_VERSION_AT + 1] = (byte) version;
   }
 
-  private static Map<String, MethodPlan> parse(String text) {
+  /** `inOrder`: a member a line; null if it has no inner site. */
+  private static Map<String, MethodPlan> parse(String text, List<InnerSite> inOrder) {
     Map<String, MethodPlan> plans = new HashMap<>();
     for (String line : text.split("\n")) {
       String[] parts = line.split(" ");
       MethodPlan plan = plans.computeIfAbsent(parts[0] + parts[1], key -> new MethodPlan(Integer.parseInt(parts[2])));
-      plan.sites.add(new Site(Integer.parseInt(parts[3]), parts[4]));
+      int id = Integer.parseInt(parts[3]);
+      inOrder.add(parts.length > 5 ? new InnerSite(id, parts[4], parts[5]) : null);
+      if (parts.length > 5) {
+        plan.inner.add(inOrder.get(inOrder.size() - 1));
+      } else {
+        plan.sites.add(new Site(id, parts[4]));
+      }
     }
     return plans;
   }
@@ -114,7 +141,9 @@ final class Weaver {
     LEAVE_INT("leaveInt", "(JIJ)V"),
     LEAVE_FLOAT("leaveFloat", "(DIJ)V"),
     LEAVE_TEXT("leaveText", "(Ljava/lang/Object;IJ)V"),
-    FAIL("fail", "(Ljava/lang/Throwable;IJ)V");
+    FAIL("fail", "(Ljava/lang/Throwable;IJ)V"),
+    /** Two numbers, a String, the line and the site, as OnInside (java_hits.cc) has them for each kind of place. */
+    INSIDE("inside", "(JJLjava/lang/Object;II)V");
 
     final String method;
     final String descriptor;
@@ -139,9 +168,23 @@ final class Weaver {
     }
   }
 
+  /** A MONITORENTER. */
+  static final class Lock {
+    final int slot; // the local variable
+    final Label start = new Label(); // of code that InnerPlaces adds behind it
+    final Label end = new Label();
+    int tryBlock = -1; // that gives the lock back: its index
+
+    Lock(int slot) {
+      this.slot = slot;
+    }
+  }
+
   static final class MethodPlan {
     final int codeBytes;
     final List<Site> sites = new ArrayList<>();
+    final List<InnerSite> inner = new ArrayList<>();
+    final List<Lock> locks = new ArrayList<>(); // if there are inner sites
     int locals; // that the method has without the plan
 
     MethodPlan(int codeBytes) {
@@ -166,6 +209,9 @@ final class Weaver {
       MethodPlan plan = plans.get(name + descriptor);
       if (plan == null) {
         return null;
+      }
+      if (!plan.inner.isEmpty()) {
+        return new PlaceFinder(plan, access);
       }
       return new MethodVisitor(Opcodes.ASM9) {
         @Override
