@@ -32,6 +32,7 @@ using Outcomes = std::map<const SiteState*, SiteOutcome>;
 struct SiteCode {
   uint32_t id = 0;
   const char* kinds = "";
+  uint32_t values = 0;      // of the arguments that it reads, as bits
   bool is_counter = false;  // `id` is a counter's
 };
 using SiteCodes = std::map<const SiteState*, SiteCode>;

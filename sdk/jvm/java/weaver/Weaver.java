@@ -13,52 +13,20 @@ import org.objectweb.asm.Opcodes;
 
 /** Inserts calls of the agent's native methods into methods. */
 final class Weaver {
-  static final String HOOKS = "java/lang/LagwatchProbes";
   /** The newest class files that ASM 9.4 reads; newer ones have had nothing so far that it does not copy. */
   private static final int NEWEST_READABLE = Opcodes.V20;
 
   private static final int MAJOR_VERSION_AT = 6;
-  static final String COUNTS = "java/util/concurrent/atomic/AtomicLongArray";
-  /** Counters are on cache lines of their own. */
-  static final int WORDS_OF_COUNTER = 8;
 
   private Weaver() {}
 
-  /** The class of the native methods; sdk/jvm/probes/java_hits.cc has them. */
-  static byte[] hooks(int counters) {
-    ClassWriter writer = new ClassWriter(0);
-    int isPublic = Opcodes.ACC_PUBLIC | Opcodes.ACC_FINAL;
-    writer.visit(Opcodes.V11, isPublic | Opcodes.ACC_SUPER, HOOKS, null, "java/lang/Object", null);
-    for (Hook hook : Hook.values()) {
-      int access = Opcodes.ACC_PUBLIC | Opcodes.ACC_STATIC | Opcodes.ACC_NATIVE;
-      writer.visitMethod(access, hook.method, hook.descriptor, null, null).visitEnd();
-    }
-    addCounts(writer, counters);
-    writer.visitEnd();
-    return writer.toByteArray();
-  }
-
-  private static void addCounts(ClassWriter writer, int counters) {
-    int isConstant = Opcodes.ACC_PUBLIC | Opcodes.ACC_STATIC | Opcodes.ACC_FINAL;
-    writer.visitField(isConstant, "counts", "L" + COUNTS + ";", null, null).visitEnd();
-    MethodVisitor start = writer.visitMethod(Opcodes.ACC_STATIC, "<clinit>", "()V", null, null);
-    start.visitCode();
-    start.visitTypeInsn(Opcodes.NEW, COUNTS);
-    start.visitInsn(Opcodes.DUP);
-    start.visitLdcInsn(counters * WORDS_OF_COUNTER);
-    start.visitMethodInsn(Opcodes.INVOKESPECIAL, COUNTS, "<init>", "(I)V", false);
-    start.visitFieldInsn(Opcodes.PUTSTATIC, HOOKS, "counts", "L" + COUNTS + ";");
-    start.visitInsn(Opcodes.RETURN);
-    start.visitMaxs(3, 0);
-    start.visitEnd();
-  }
-
   /**
-   * Returns the class file with the calls. `plan` has a line a site and method: NAME DESCRIPTOR BYTES ID KINDS, with the
-   * method's present size and letters: E entry, A entry with arguments, R return, V return with the value, X exception;
-   * C entry and D return that are only counted, in the place ID of the hooks' `counts`.
-   * If a method cannot have them, throws an IllegalArgumentException with its name and descriptor on the first line, and the
-   * reason on the second.
+   * Returns the class file with the calls. `plan` has a line a site and method: NAME DESCRIPTOR BYTES ID
+   * KINDS VALUES, with the method's present size and letters: E entry, A entry with arguments, R return, V
+   * return with the value, X exception, S return and Y exception with arguments; C entry and D return that
+   * are only counted, by the counter ID. VALUES are the bits of the arguments that the site reads. If a
+   * method cannot have them, throws an IllegalArgumentException with its name and descriptor on the first
+   * line, and the reason on the second.
    */
   static byte[] weave(byte[] file, String plan) {
     int version = majorVersion(file);
@@ -77,7 +45,9 @@ final class Weaver {
           public MethodVisitor visitMethod(int access, String name, String descriptor, String signature, String[] thrown) {
             MethodVisitor next = super.visitMethod(access, name, descriptor, signature, thrown);
             MethodPlan ofMethod = plans.get(name + descriptor);
-            return ofMethod == null ? next : new WovenMethod(next, access, name, descriptor, ofMethod, version);
+            return ofMethod == null
+                ? next
+                : new WovenMethod(next, access, reader.getClassName(), name, descriptor, ofMethod, version);
           }
         };
     reader.accept(weaving, ClassReader.EXPAND_FRAMES);
@@ -100,7 +70,7 @@ final class Weaver {
     for (String line : text.split("\n")) {
       String[] parts = line.split(" ");
       MethodPlan plan = plans.computeIfAbsent(parts[0] + parts[1], key -> new MethodPlan(Integer.parseInt(parts[2])));
-      plan.sites.add(new Site(Integer.parseInt(parts[3]), parts[4]));
+      plan.sites.add(new Site(Integer.parseInt(parts[3]), parts[4], Integer.parseInt(parts[5])));
     }
     return plans;
   }
@@ -109,7 +79,8 @@ final class Weaver {
   enum Hook {
     TICKS("ticks", "()J"),
     ENTER("enter", "(I)V"),
-    ENTER_WITH("enterWith", "(I" + "J".repeat(6) + "D".repeat(8) + "Ljava/lang/Object;".repeat(6) + ")V"),
+    ENTER_WITH("enterWith", "(" + WovenArguments.PUSHED + "I)V"),
+    LEAVE_WITH("leaveWith", "(JDLjava/lang/Object;Ljava/lang/Throwable;" + WovenArguments.PUSHED + "IJ)V"),
     LEAVE("leave", "(IJ)V"),
     LEAVE_INT("leaveInt", "(JIJ)V"),
     LEAVE_FLOAT("leaveFloat", "(DIJ)V"),
@@ -128,10 +99,12 @@ final class Weaver {
   static final class Site {
     final int id;
     final String kinds;
+    final int values;
 
-    Site(int id, String kinds) {
+    Site(int id, String kinds, int values) {
       this.id = id;
       this.kinds = kinds;
+      this.values = values;
     }
 
     boolean has(char kind) {
@@ -143,9 +116,19 @@ final class Weaver {
     final int codeBytes;
     final List<Site> sites = new ArrayList<>();
     int locals; // that the method has without the plan
+    boolean reusesThis; // its first local variable becomes something else
 
     MethodPlan(int codeBytes) {
       this.codeBytes = codeBytes;
+    }
+
+    /** The values of the sites that have any of these letters. */
+    int valuesOf(String kinds) {
+      int values = 0;
+      for (Site site : sites) {
+        values |= kinds.chars().anyMatch(kind -> site.has((char) kind)) ? site.values : 0;
+      }
+      return values;
     }
 
     boolean hasAny(String kinds) {
@@ -168,6 +151,11 @@ final class Weaver {
         return null;
       }
       return new MethodVisitor(Opcodes.ASM9) {
+        @Override
+        public void visitVarInsn(int opcode, int variable) {
+          plan.reusesThis |= opcode >= Opcodes.ISTORE && opcode <= Opcodes.ASTORE && variable == 0;
+        }
+
         @Override
         public void visitMaxs(int stack, int locals) {
           plan.locals = locals;
