@@ -19,6 +19,16 @@ inline constexpr size_t kPlaceKinds = 0
 #include "probe/places.def"
     ;
 
+// The numbers of ReadArgument at methods of Java: six numbers, of objects the identity hash or what a box
+// holds; their texts; `this` as a number, and as a text.
+inline constexpr size_t kJavaNumbers = 6;
+inline constexpr size_t kJavaThis = 2 * kJavaNumbers;
+inline constexpr size_t kJavaThisText = kJavaThis + 1;
+inline constexpr size_t kJavaArguments = kJavaThisText + 1;
+// The numbers of ReadReturned there.
+inline constexpr size_t kJavaReturnedNumber = 0;
+inline constexpr size_t kJavaReturnedText = 1;
+
 // A set of places.
 using Places = uint32_t;
 constexpr Places At(PlaceKind kind) { return Places{1} << static_cast<int>(kind); }
@@ -65,6 +75,7 @@ enum HitNeeds : uint32_t {
   kNeedsMemory = 1 << 7,   // HitServices::read
   kNeedsCpuTime = 1 << 8,  // HitServices::cpu_time_ns
   kNeedsDetails = 1 << 9,
+  kNeedsFunction = 1 << 10,
 };
 
 // Values that only some kinds of places have, by the names of probe/values.def; the others are 0.
@@ -97,15 +108,15 @@ struct Hit {
   // keeps them if the program needs them there. For USDT and Java the arguments in their order,
   // floating-point ones among `float_arguments` only. Null where there are none; then reading one ends the
   // hit.
-  const uint64_t* int_arguments = nullptr;  // 6; usdt: 12
+  const uint64_t* int_arguments = nullptr;  // 6; usdt: 12; Java: kJavaArguments
   const double* float_arguments = nullptr;  // 8, the low 64 bits of each vector register
   uint64_t stack_arguments = 0;  // the address of the first argument on the stack, read by services->read
 
-  uint64_t returned_ints[2] = {};  // rax, rdx
+  uint64_t returned_ints[2] = {};  // rax, rdx; Java: see kJavaReturnedNumber
   double returned_floats[2] = {};  // xmm0, xmm1
   uint64_t now_ticks = 0;          // the tick counter at the hit, if the mechanism has read it; else 0
   uint64_t duration_ticks = 0;
-  uint64_t caller = 0;    // the return address
+  uint64_t caller = 0;    // the return address; Java: the method, by a number that the mechanism can name
   uint64_t function = 0;  // the address of the function's first instruction; usdt: of the note
   const HitDetails* details = nullptr;
   uint32_t tid = 0;

@@ -49,10 +49,10 @@ class ProbeCompiler {
       Result<Signature> declared = names_.types.Resolve(*tree_.signature);
       if (!declared.ok()) return emitter_.Take(declared.status());
       names_.signature = *declared;
-      const bool has_this = std::ranges::any_of(declared->parameters,
-                                                [](const Parameter& each) { return each.name == "this"; });
-      if (has_this && tree_.place.is_java)
-        return emitter_.Fail(tree_.signature->position, "objects of Java cannot be read: leave `this` out");
+      // It is no argument in a JVM, and always there.
+      if (tree_.place.is_java)
+        std::erase_if(names_.signature->parameters,
+                      [](const Parameter& each) { return each.name == "this"; });
     } else if (source != nullptr && (At(tree_.place.kind) & kInFunctions) != 0 && !tree_.place.is_java) {
       names_.signature = source->FindFunction(tree_.place.module, tree_.place.name);
     }
@@ -268,7 +268,7 @@ class ProbeCompiler {
 }  // namespace
 
 Result<Program> CompileScript(std::string_view script, const TypeSource* types) {
-  const ScriptTree tree = LAGWATCH_TRY(ParseScript(script));
+  ScriptTree tree = LAGWATCH_TRY(ParseScript(script));
   DeclaredTypes declared(types);
   for (const DeclaredStruct& one : tree.structs) {
     if (Status status = declared.Declare(one); !status.ok()) return status;
@@ -281,7 +281,9 @@ Result<Program> CompileScript(std::string_view script, const TypeSource* types) 
   if (tree.output_per_second.has_value())
     program.output_per_second = static_cast<uint32_t>(*tree.output_per_second);
   program.level = static_cast<uint32_t>(tree.level.value_or(0));
-  for (const ProbeTree& probe : tree.probes) {
+  for (ProbeTree& probe : tree.probes) {
+    const bool may_be_java = (At(probe.place.kind) & kInFunctions) != 0 && !probe.place.is_java;
+    if (may_be_java && types != nullptr) probe.place.is_java = types->IsJava(probe.place);
     Result<Probe> compiled = ProbeCompiler(&program, probe, declared).Run(types);
     if (!compiled.ok()) return compiled.status();
     program.probes.push_back(std::move(*compiled));

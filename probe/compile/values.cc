@@ -232,6 +232,14 @@ Value ValueCompiler::Call(const Expression& expression, uint8_t to) {
   if (expression.text == "str" || expression.text == "hex") {
     const bool is_text = expression.text == "str";
     if (!takes(1, is_text ? 2 : 1)) return {};
+    const auto width_of_text = [&] {
+      return static_cast<uint16_t>(
+          expression.parts.size() == 2 ? number_of(1, kMaxTextBytes, "the length of a text") : 0);
+    };
+    if (auto of_java = is_text ? JavaValue(*expression.parts[0], true, to) : std::nullopt) {
+      of_java->width = width_of_text();
+      return *of_java;
+    }
     if (!is_text) {
       Value value = CompileNumber(*expression.parts[0], to, "the value of hex()");
       value.shown = Shown::kHex;
@@ -251,8 +259,7 @@ Value ValueCompiler::Call(const Expression& expression, uint8_t to) {
     }
     if (value.type != RegisterType::kText)
       emitter_.Fail(expression.position, "str() takes the address of a text");
-    value.width = static_cast<uint16_t>(
-        expression.parts.size() == 2 ? number_of(1, kMaxTextBytes, "the length of a text") : 0);
+    value.width = width_of_text();
     return value;
   }
   const Result<TypePointer> type = names_.types.Resolve(
@@ -291,6 +298,7 @@ Value ValueCompiler::Name(const Expression& expression, uint8_t to) {
     emitter_.Emit(expression.position, {.code = Code::kCopy, .to = to, .a = found->second.in});
     return found->second.value;
   }
+  if (const auto of_java = JavaValue(expression, false, to)) return *of_java;
   const bool has_arguments = (At(names_.place.kind) & kWithArguments) != 0;
   if (names_.signature.has_value() && has_arguments) {
     for (size_t i = 0; i < names_.signature->parameters.size(); ++i) {

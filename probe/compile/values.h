@@ -3,6 +3,7 @@
 // parts. Context: background.
 #pragma once
 
+#include <optional>
 #include <string>
 #include <string_view>
 
@@ -37,6 +38,9 @@ class ValueCompiler {
   Value Name(const Expression& expression, uint8_t to);
   Value HitValueOf(const HitValueRow& row, Position position, uint8_t to);
   Value Argument(Position position, size_t index, uint8_t to);
+  // Of a method of Java: nothing if the expression is no argument, `this` or returned value of its own kind.
+  // `is_text`: the text that it has, else what the script has declared.
+  std::optional<Value> JavaValue(const Expression& expression, bool is_text, uint8_t to);
   Value RawArgument(const Expression& expression, uint32_t index, uint8_t to);
   Value Returned(Position position, uint8_t to);
   Value Piece(Position position, const ArgumentPiece& piece, const TypePointer& type, bool is_returned,

@@ -64,6 +64,8 @@ struct Signature {
 
 // Knows types and functions by their names: debug information, or nothing. A script's own declarations come
 // first.
+struct Place;
+
 class TypeSource {
  public:
   virtual ~TypeSource() = default;
@@ -71,6 +73,8 @@ class TypeSource {
   virtual TypePointer FindType(std::string_view name) const = 0;
   // `module` and `function` are a script's patterns.
   virtual std::optional<Signature> FindFunction(std::string_view module, std::string_view function) const = 0;
+  // Whether a place that names a function means a method of Java, though the script does not say so.
+  virtual bool IsJava(const Place&) const { return false; }
 };
 
 }  // namespace lagwatch::probe

@@ -119,8 +119,9 @@ uint32_t NeedsOf(HitValue value) {
   switch (value) {
     case HitValue::kTime:
     case HitValue::kThread:
-    case HitValue::kFunction:
       return 0;
+    case HitValue::kFunction:
+      return kNeedsFunction;
     case HitValue::kCpuTime:
       return kNeedsCpuTime;
     case HitValue::kCaller:
@@ -259,7 +260,10 @@ std::string OperationCheck::CheckNumber(Immediate use, const Operation& operatio
       return CheckIndex(operation, program.texts.size(), "text");
     case Immediate::kIntArgument:
       return if_there_are(has_arguments, "an argument",
-                          CheckRange(operation, 0, place.kind == PlaceKind::kUsdt ? 11 : 5));
+                          CheckRange(operation, 0,
+                                     place.is_java                    ? int64_t{kJavaArguments} - 1
+                                     : place.kind == PlaceKind::kUsdt ? 11
+                                                                      : 5));
     case Immediate::kFloatArgument:
       return if_there_are(has_arguments, "an argument", CheckRange(operation, 0, 7));
     case Immediate::kStackWord:

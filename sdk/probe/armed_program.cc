@@ -57,6 +57,27 @@ bool UseNoteArguments(std::string_view text, SiteState* state, std::string* why)
   return true;
 }
 
+// Floating-point arguments are above the others.
+void NoteJavaValues(SiteState* state) {
+  for (const probe::Operation& each : state->probe->operations()) {
+    const uint32_t bit = uint32_t{1} << (each.number & 31);  // other operations have larger numbers
+    switch (each.code) {
+      case probe::OperationCode::kReadArgument:
+        state->used_arguments |= bit;
+        break;
+      case probe::OperationCode::kReadFloatArgument:
+      case probe::OperationCode::kReadFloat32Argument:
+        state->used_arguments |= bit << probe::kJavaArguments;
+        break;
+      case probe::OperationCode::kReadReturned:
+        state->used_returned |= bit;
+        break;
+      default:
+        break;
+    }
+  }
+}
+
 bool IsAtLoops(const probe::VerifiedProbe& probe) { return (At(probe.place().kind) & probe::kOfLoops) != 0; }
 
 }  // namespace
@@ -89,7 +110,7 @@ bool ArmedProgram::NeedsStacks() const {
     const uint32_t of_stacks = each.place().kind == probe::PlaceKind::kUsdt
                                    ? probe::kNeedsStack | probe::kNeedsCaller
                                    : probe::kNeedsStack;
-    return (each.needs() & of_stacks) != 0;
+    return !each.place().is_java && (each.needs() & of_stacks) != 0;
   });
 }
 
@@ -122,6 +143,7 @@ SiteState* ArmedProgram::StateFor(const ProbeSiteAt& site, LoadedFiles* files,
   SiteState* state = NewState(of);
   state->operation = site.detail;
   if (site.role == SiteRole::kThrow) state->names = of.place().name;
+  if (site.role == SiteRole::kJavaMethod) NoteJavaValues(state);
   const bool is_known =
       site.role != SiteRole::kNote || UseNoteArguments(files->NoteOf(site).arguments, state, &result->text);
   return is_known ? state : nullptr;

@@ -194,6 +194,17 @@ struct ReadQuestion {
   }
 };
 
+// An address of stacks that only the process can name: a method of Java.
+struct NamedFrame {
+  uint64_t address = 0;
+  std::string name;
+
+  template <typename Fields>
+  void Visit(Fields& fields) {
+    fields(address), fields(name);
+  }
+};
+
 struct ReadAnswer {
   uint32_t id = 0;
   bool is_last = false;  // the process ends, or another console disarms it; not asked for
@@ -212,13 +223,14 @@ struct ReadAnswer {
   uint64_t requests = 0;  // a bit each
   std::string records;    // probe::ProbeState::TakeRecords()
   std::string snapshot;   // probe::ProbeState::Snapshot(), if it was asked for
+  std::vector<NamedFrame> frames{};  // that this console has not been told yet
 
   template <typename Fields>
   void Visit(Fields& fields) {
     fields(id), fields(is_last), fields(hits), fields(skipped), fields(lost), fields(faulted);
     fields(dropped_records), fields(dropped_keys), fields(dropped_stacks), fields(missed),
         fields(returns_missed), fields(is_off);
-    fields(requests), fields(records), fields(snapshot);
+    fields(requests), fields(records), fields(snapshot), fields(frames);
   }
 };
 
@@ -252,12 +264,25 @@ struct ExamineQuestion {
   }
 };
 
-struct ExamineAnswer {
-  std::vector<SiteResult> sites;
+// A method of Java, or a class none of whose methods can be probed.
+struct ExaminedMethod {
+  std::string name;
+  std::string why_not;  // empty: it can be probed
+  std::string caution;
 
   template <typename Fields>
   void Visit(Fields& fields) {
-    fields(sites);
+    fields(name), fields(why_not), fields(caution);
+  }
+};
+
+struct ExamineAnswer {
+  std::vector<SiteResult> sites;
+  std::vector<ExaminedMethod> methods;  // of sites of the role kJavaMethod
+
+  template <typename Fields>
+  void Visit(Fields& fields) {
+    fields(sites), fields(methods);
   }
 };
 

@@ -262,7 +262,7 @@ std::string ProbeService::Answer(Console* console, ProbeMessageKind kind, std::s
     case ProbeMessageKind::kFollow:
       return Follow(console, body);
     case ProbeMessageKind::kRead:
-      return Read(body);
+      return Read(console, body);
     case ProbeMessageKind::kEvent:
       return Event(body);
     case ProbeMessageKind::kLevel:
@@ -409,7 +409,7 @@ size_t ProbeService::PendingBytes() const {
   return bytes;
 }
 
-ReadAnswer ProbeService::DataOf(const Program& program, bool wants_snapshot) {
+ReadAnswer ProbeService::DataOf(const Program& program, bool wants_snapshot, Console* console) {
   constexpr size_t kMostRecords = 4096;
   probe::ProbeState& state = program.armed->state();
   const trace::ProbeStats mechanism = trace::FunctionProbeStats();
@@ -428,19 +428,24 @@ ReadAnswer ProbeService::DataOf(const Program& program, bool wants_snapshot) {
                     .is_off = stats.is_off,
                     .requests = 0,
                     .records = {},
-                    .snapshot = {}};
+                    .snapshot = {},
+                    .frames = {}};
   for (const uint32_t request : state.TakeRequests()) answer.requests |= uint64_t{1} << request;
   state.TakeRecords(kMostRecords, &answer.records);
   if (wants_snapshot && PendingBytes() < options_.most_pending_bytes) answer.snapshot = state.Snapshot();
+  // After the stacks: each of their methods is known by then.
+  const bool has_stacks = !answer.snapshot.empty() || !answer.records.empty();
+  if (options_.java != nullptr && has_stacks)
+    answer.frames = options_.java->NamedFrames(&console->next_frame);
   return answer;
 }
 
-std::string ProbeService::Read(std::string_view body) {
+std::string ProbeService::Read(Console* console, std::string_view body) {
   const auto question = DecodeProbeBody<ReadQuestion>(body);
   Program* program = question ? Find(question->id) : nullptr;
   if (program == nullptr) return Refusal("no such script is armed");
   CollectCounts();
-  return EncodeProbeMessage(ProbeMessageKind::kData, DataOf(*program, question->wants_snapshot));
+  return EncodeProbeMessage(ProbeMessageKind::kData, DataOf(*program, question->wants_snapshot, console));
 }
 
 std::string ProbeService::Event(std::string_view body) {
@@ -459,9 +464,20 @@ std::string ProbeService::Level(std::string_view body) {
   return EncodeProbeMessage(ProbeMessageKind::kDone, NumberAnswer{question->level});
 }
 
+std::string ProbeService::ExamineJava(const std::string& pattern) {
+  if (options_.java == nullptr)
+    return Refusal("the JVM's agent does not serve it yet: end its scripts, and ask again");
+  auto methods = options_.java->Examine(pattern);
+  if (!methods.ok()) return Refusal(methods.status().message());
+  return EncodeProbeMessage(ProbeMessageKind::kExamined,
+                            ExamineAnswer{.sites = {}, .methods = std::move(methods).value()});
+}
+
 std::string ProbeService::Examine(std::string_view body) {
   const auto question = DecodeProbeBody<ExamineQuestion>(body);
   if (!question) return Refusal("the question is damaged");
+  if (question->sites.size() == 1 && question->sites[0].role == SiteRole::kJavaMethod)
+    return ExamineJava(question->sites[0].name);
   LoadedFiles files;
   ExamineAnswer answer;
   answer.sites.resize(question->sites.size());
@@ -530,7 +546,7 @@ void ProbeService::NoteLoadedModules(int64_t now_ns) {
 void ProbeService::AddLast(Console* console, uint32_t id) {
   const Program* program = Find(id);
   if (program == nullptr) return;
-  ReadAnswer answer = DataOf(*program, /*wants_snapshot=*/true);
+  ReadAnswer answer = DataOf(*program, /*wants_snapshot=*/true, console);
   answer.is_last = true;
   console->to_send += EncodeProbeMessage(ProbeMessageKind::kData, std::move(answer));
 }

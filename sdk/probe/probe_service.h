@@ -80,6 +80,7 @@ class ProbeService {
     size_t sent_bytes = 0;
     int64_t moved_ns = 0;         // when bytes last went either way
     std::set<uint32_t> programs;  // that it follows
+    uint64_t next_frame = 0;      // of JavaProber::NamedFrames()
     bool is_over = false;
   };
   struct Program {
@@ -109,13 +110,14 @@ class ProbeService {
   std::string Disarm(const Console* asker, std::string_view body);
   std::string List();
   std::string Follow(Console* console, std::string_view body);
-  std::string Read(std::string_view body);
+  std::string Read(Console* console, std::string_view body);
   std::string Event(std::string_view body);
   std::string Level(std::string_view body);
   std::string Examine(std::string_view body);
+  std::string ExamineJava(const std::string& pattern);
 
   Program* Find(uint32_t id);
-  ReadAnswer DataOf(const Program& program, bool wants_snapshot);
+  ReadAnswer DataOf(const Program& program, bool wants_snapshot, Console* console);
   void Remove(uint32_t id);
   void Retire(std::unique_ptr<ArmedProgram> program);
   void FreeRetired();

@@ -54,7 +54,8 @@ struct SiteState {
   double ns_per_tick = 1;
   std::string operation;                // kTransfer
   std::vector<NoteArgument> arguments;  // kNote
-  uint32_t used_arguments = 0;          // of these, as bits
+  uint32_t used_arguments = 0;          // of these, or of those of a method of Java, as bits
+  uint32_t used_returned = 0;           // of a method of Java: the numbers of ReadReturned
   std::string names;                    // a glob on types (kThrow) or loops; empty: all
 };
 

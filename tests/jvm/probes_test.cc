@@ -81,6 +81,46 @@ TEST_F(JavaProbes, HaveArgumentsAndReturnedValues) {
               ElementsAre("number 0", "number 2"));
 }
 
+TEST_F(JavaProbes, HaveObjectsAsNumbersAndTexts) {
+  Do("baskets 1");  // loads the class
+  const std::string put =
+      "java ProbedMethods$Basket::put(this, char* item, long pieces, void* size, void* other, double price) ";
+  EXPECT_THAT(
+      Records(Probe(put + "{ print(str(this), item, pieces, str(size), str(other), price) }", "baskets 2")),
+      ElementsAre("ProbedMethods$Basket item 0 40 SMALL ProbedMethods$Basket 1.25",
+                  "ProbedMethods$Basket item 1 41 LARGE 2.5 1.25"));
+  // The identity hash, as the program prints it.
+  const size_t before = program_->Output().size();
+  const std::string hash = Records(Probe(put + "{ print(this) }", "baskets 1")).at(0);
+  EXPECT_THAT(program_->Output().substr(before), HasSubstr(hash.substr(hash.find('x') + 1)));
+  // At its end a method has changed its parameters.
+  EXPECT_THAT(
+      Records(Probe(put + "@return { print(item, pieces, str(size), price, this == other) }", "baskets 2")),
+      ElementsAre("item 0 40 SMALL 1.25 1", "item 1 41 LARGE 1.25 0"));
+  EXPECT_THAT(
+      Records(Probe(put + "-> void* @return { print(str(returned), returned == this) }", "baskets 2")),
+      ElementsAre("ProbedMethods$Basket 1", "null 0"));
+  EXPECT_THAT(Records(Probe(put + "@error { print(type, item, pieces, str(this)) }", "baskets 3")),
+              ElementsAre("java.lang.IllegalArgumentException item 2 42 ProbedMethods$Basket"));
+  EXPECT_THAT(Probe(put + "@duration { count by item, str(this) }", "baskets 3"),
+              AllOf(HasSubstr("item 0"), HasSubstr("item 2")));
+  EXPECT_THAT(
+      Records(Probe("java ProbedMethods::add(long left) -> long @return { print(left, returned) }", "add 2")),
+      ElementsAre("0 1", "1 2"));
+}
+
+TEST_F(JavaProbes, HaveStacksAndCallers) {
+  const std::string stack =
+      Probe("ProbedMethods::deep(int depth) @return if depth == 0 { stack }", "deep 2", {"--folded"});
+  EXPECT_THAT(stack,
+              HasSubstr("ProbedMethods::main;ProbedMethods::run;ProbedMethods::deep;ProbedMethods::deep;"));
+  EXPECT_THAT(Probe("java ProbedMethods::deep { count by caller, function }", "deep 2"),
+              AllOf(HasSubstr(" 2  ProbedMethods::run  ProbedMethods::deep"),
+                    HasSubstr("18  ProbedMethods::deep  ProbedMethods::deep")));
+  EXPECT_THAT(Probe("java ProbedMethods::add { print(stack(2)) }", "add 1"),
+              HasSubstr("\n    ProbedMethods::run\n    ProbedMethods::main\n"));
+}
+
 TEST_F(JavaProbes, CountEachEndOnce) {
   EXPECT_EQ(NumberIn(Probe("java ProbedMethods::deep @return { count }", "deep 7")), "70");
   const std::string fail = Probe(
@@ -199,7 +239,7 @@ TEST_F(JavaProbes, GiveAllMethodsTheirBytesBack) {
 
 TEST_F(JavaProbes, RefuseWithAReason) {
   const std::string before = Bytecode("large");
-  EXPECT_THAT(Refusal("java ProbedMethods::large @return { count }"),
+  EXPECT_THAT(Refusal("java ProbedMethods::large @return { histogram(duration) }"),
               AllOf(HasSubstr("ProbedMethods::large: it would have 80"), HasSubstr("of more than 8000")));
   EXPECT_EQ(Bytecode("large"), before);
   // That is shorter.
@@ -214,9 +254,18 @@ TEST_F(JavaProbes, RefuseWithAReason) {
   EXPECT_THAT(Refusal("java ProbedMethod::small { count }"), HasSubstr("did you mean 'ProbedMethods'?"));
   EXPECT_THAT(Refusal("java ProbedMethods::small(long a, long b) { print(b) }"),
               HasSubstr("fewer arguments"));
+  EXPECT_EQ(Ask({pid(), "--functions", "ProbedMethods*"}), 0) << errors_;
+  EXPECT_THAT(output_, AllOf(HasSubstr("ProbedMethods::add(long, int)"), HasSubstr("no: it has no bytecode"),
+                             HasSubstr("bytecode, if that adds not too much to its 79"),
+                             HasSubstr("methods can be probed")));
+  EXPECT_EQ(Ask({pid(), "--functions", "java java.util.HashMap::put"}), 0) << errors_;
+  EXPECT_THAT(output_, HasSubstr("no: it is a class of the JVM's own"));
+  EXPECT_EQ(Ask({pid(), "--functions", "ProbedMethod"}), 2);
+  EXPECT_THAT(errors_, HasSubstr("did you mean 'ProbedMethods'?"));
   EXPECT_THAT(Refusal("java /(/ { count }"), HasSubstr("no probe at ("));
   EXPECT_THAT(Refusal("java /^(([a-zA-Z.$]+)+)+0$/ { count }"), HasSubstr("takes too long"));
-  EXPECT_THAT(Refusal("java ProbedMethods::small { stack }"), HasSubstr("stacks"));
+  EXPECT_THAT(Refusal("java ProbedMethods::small { print(str(this)) }"), HasSubstr("it is static"));
+  EXPECT_THAT(Refusal("java ProbedMethods::small(char* number) { print(number) }"), HasSubstr("is a number"));
 }
 
 TEST_F(JavaProbes, SayThatALateAgentsFirstProbeSlowsTheProgram) {

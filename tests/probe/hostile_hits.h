@@ -65,9 +65,9 @@ inline uint32_t RunHostileHit(const VerifiedProbe& probe, const BlockView& block
   };
   static constexpr HitServices kHostile{
       .read = ReadAnything, .capture_stack = CaptureAnything, .cpu_time_ns = AnyCpuTime};
-  uint64_t ints[12];
+  uint64_t ints[kJavaArguments];
   double floats[8];
-  for (size_t i = 0; i < 12; ++i) ints[i] = Mixed(seed + i) >> (seed % 64);
+  for (size_t i = 0; i < kJavaArguments; ++i) ints[i] = Mixed(seed + i) >> (seed % 64);
   for (size_t i = 0; i < 8; ++i) floats[i] = std::bit_cast<double>(Mixed(seed * 3 + i));
   HitDetails details;
   details.thrown_type = "abc";

@@ -331,15 +331,6 @@ base::Result<std::vector<ProbeSiteAt>> FindNotes(const Place& place, uint16_t pr
                                          : "; `lagwatch probe PID --functions 'usdt *'` lists them"));
 }
 
-// The JVM's agent finds the methods: nothing outside knows the classes.
-std::vector<ProbeSiteAt> OfJava(const Place& place, uint16_t probe) {
-  ProbeSiteAt site;
-  site.probe = probe;
-  site.role = sdk::SiteRole::kJavaMethod;
-  site.name = place.name;
-  return {site};
-}
-
 // Whether a place may mean a method of Java, though the script does not say so.
 bool MayBeJava(const Place& place, ProcessFunctions* functions) {
   return place.kind != PlaceKind::kCall && place.pattern != PatternKind::kRegex && place.module.empty() &&
@@ -348,27 +339,36 @@ bool MayBeJava(const Place& place, ProcessFunctions* functions) {
                              [](const ProcessModule& module) { return module.file_name() == "libjvm.so"; });
 }
 
-// In a JVM CLASS::METHOD is one of Java if no native function has the name.
-base::Result<std::vector<ProbeSiteAt>> OfEitherKind(const Place& place, uint16_t probe,
-                                                    ProcessFunctions* functions, DebugTypes* types) {
-  if (!MayBeJava(place, functions)) return FindInFunctions(place, probe, functions, types);
-  auto sites = FindInFunctions(place, probe, functions, types, /*explains=*/false);
-  const bool is_java = !sites.ok() && sites.status().code() == base::StatusCode::kNotFound;
-  return is_java ? OfJava(place, probe) : std::move(sites);
+}  // namespace
+
+// Nothing outside knows the classes.
+std::vector<ProbeSiteAt> JavaSites(const std::string& pattern) {
+  ProbeSiteAt site;
+  site.role = sdk::SiteRole::kJavaMethod;
+  site.name = pattern;
+  return {site};
 }
 
-}  // namespace
+bool MeansJava(const Place& place, ProcessFunctions* functions, DebugTypes* types) {
+  return MayBeJava(place, functions) &&
+         FindInFunctions(place, 0, functions, types, /*explains=*/false).status().code() ==
+             base::StatusCode::kNotFound;
+}
 
 base::Result<std::vector<ProbeSiteAt>> FindSites(const Place& place, uint16_t probe,
                                                  ProcessFunctions* functions, DebugTypes* types) {
-  if (place.is_java) return OfJava(place, probe);
+  if (place.is_java) {
+    std::vector<ProbeSiteAt> sites = JavaSites(place.name);
+    sites.front().probe = probe;
+    return sites;
+  }
   switch (place.kind) {
     case PlaceKind::kEntry:
     case PlaceKind::kReturn:
     case PlaceKind::kError:
     case PlaceKind::kDuration:
     case PlaceKind::kCall:
-      return OfEitherKind(place, probe, functions, types);
+      return FindInFunctions(place, probe, functions, types);
     case PlaceKind::kThrow:
     case PlaceKind::kAlloc:
     case PlaceKind::kLock:

@@ -296,6 +296,32 @@ int SetLevel(ServiceClient* client, const ProbeOptions& options) {
   return 0;
 }
 
+int PrintMethods(const std::vector<sdk::ExaminedMethod>& methods) {
+  Table table({{"method", Table::Align::kLeft, /*is_elastic=*/true}, {"probe", Table::Align::kLeft}});
+  size_t refused = 0;
+  for (const sdk::ExaminedMethod& each : methods) {
+    const bool can_be_probed = each.why_not.empty();
+    refused += can_be_probed ? 0 : 1;
+    table.AddRow({each.name, can_be_probed ? "bytecode" + (each.caution.empty() ? "" : ", " + each.caution)
+                                           : "no: " + each.why_not});
+  }
+  return Print(table.ToText(TerminalWidth()) + std::to_string(methods.size() - refused) +
+               " methods can be probed; " + std::to_string(refused) + " methods or classes cannot\n");
+}
+
+// Lists methods of Java.
+int ListMethods(pid_t pid, const std::string& pattern) {
+  auto client = OpenFor(pid, JavaSites(pattern));
+  if (!client.ok()) return Refuse(client.status().message());
+  const auto examined =
+      client->Ask<sdk::ExamineAnswer>(sdk::ProbeMessageKind::kExamine,
+                                      sdk::ExamineQuestion{.wants_return = true, .sites = JavaSites(pattern)},
+                                      sdk::ProbeMessageKind::kExamined);
+  return examined.ok() ? PrintMethods(examined->methods) : Refuse(examined.status().message());
+}
+
+constexpr std::string_view kOfJava = "java ";
+
 int ListFunctions(pid_t pid, const std::string& pattern, const RuleOptions& rules) {
   auto client = ServiceClient::Connect(pid);
   const base::Status can_open = client.ok() ? base::Status() : CheckCanAttach(pid);
@@ -303,7 +329,10 @@ int ListFunctions(pid_t pid, const std::string& pattern, const RuleOptions& rule
   auto functions = FunctionsOf(pid, rules);
   if (!functions.ok()) return Refuse(functions.status().message());
   DebugTypes types(&*functions);
+  if (pattern.starts_with(kOfJava)) return ListMethods(pid, pattern.substr(kOfJava.size()));
   auto sites = FindFunctions(pattern, &*functions, &types);
+  const bool may_be_java = pattern.find('!') == std::string::npos && !pattern.starts_with("usdt ");
+  if (!sites.ok() && may_be_java && IsJvm(pid)) return ListMethods(pid, pattern);
   if (!sites.ok()) return Refuse(sites.status().message());
   if (!client.ok()) client = ServiceClient::Open(pid);
   if (!client.ok()) return Refuse(client.status().message());
@@ -385,9 +414,10 @@ void AddProbeCommand(CLI::App* app, int* exit_code) {
                     "of a script that comes with "
                     "lagwatch and its arguments");
   probe->add_flag("--list", options->lists_scripts, "List the scripts that come with lagwatch");
-  probe->add_option("--functions", options->functions,
-                    "List the functions that match [MODULE!]PATTERN, or the notes that match 'usdt PATTERN', "
-                    "and whether they can be probed");
+  probe->add_option(
+      "--functions", options->functions,
+      "List the functions that match [MODULE!]PATTERN, the methods that match 'java PATTERN', or "
+      "the notes that match 'usdt PATTERN', and whether they can be probed");
   AddRulesOption(probe, &options->rules);
   probe->add_option("--for", options->for_text, "End after this time, such as 10s");
   probe->add_flag("--json", options->is_json, "Print JSON, one object a line");

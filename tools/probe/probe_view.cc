@@ -27,6 +27,7 @@ bool ProbeView::CountsReturns() const {
 }
 
 void ProbeView::Add(const sdk::ReadAnswer& answer) {
+  for (const sdk::NamedFrame& frame : answer.frames) frames_[frame.address] = frame.name;
   std::map<uint64_t, probe::Stack> stacks;
   if (!answer.snapshot.empty()) {
     auto found = probe::ReadStacks(program_, answer.snapshot);
@@ -54,6 +55,8 @@ void ProbeView::Add(const sdk::ReadAnswer& answer) {
 }
 
 std::string ProbeView::NameOf(uint64_t address, bool has_offset) {
+  const auto frame = frames_.find(address);
+  if (frame != frames_.end()) return Printable(frame->second);
   return Printable(functions_.NameOf(address, has_offset));
 }
 

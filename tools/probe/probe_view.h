@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstdint>
+#include <map>
 #include <string>
 #include <vector>
 
@@ -47,6 +48,7 @@ class ProbeView {
   ProcessFunctions& functions_;
   std::vector<probe::Record> records_;
   std::vector<probe::AggregateResult> aggregates_;
+  std::map<uint64_t, std::string> frames_;  // that the process has named
   std::string damage_;
 };
 

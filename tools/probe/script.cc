@@ -63,6 +63,22 @@ base::Status NoScript(const std::string& word, bool has_actions) {
               word + " { count }'"};
 }
 
+// The types of native functions, and which places mean methods of Java.
+class ScriptTypes final : public probe::TypeSource {
+ public:
+  ScriptTypes(DebugTypes* types, ProcessFunctions* functions) : types_(*types), functions_(*functions) {}
+  probe::TypePointer FindType(std::string_view name) const override { return types_.FindType(name); }
+  std::optional<probe::Signature> FindFunction(std::string_view module,
+                                               std::string_view function) const override {
+    return types_.FindFunction(module, function);
+  }
+  bool IsJava(const probe::Place& place) const override { return MeansJava(place, &functions_, &types_); }
+
+ private:
+  DebugTypes& types_;
+  ProcessFunctions& functions_;
+};
+
 }  // namespace
 
 base::Result<Script> FindScript(const std::vector<std::string>& words) {
@@ -94,7 +110,8 @@ std::string ListScripts() {
 
 base::Result<PreparedScript> PrepareScript(const Script& script, ProcessFunctions* functions) {
   DebugTypes types(functions);
-  auto compiled = LAGWATCH_TRY(probe::CompileScript(script.text, &types));
+  const ScriptTypes all_types(&types, functions);
+  auto compiled = LAGWATCH_TRY(probe::CompileScript(script.text, &all_types));
   const auto verified = LAGWATCH_TRY(probe::Verify(std::move(compiled)));
   PreparedScript prepared{.program = verified.program(), .sites = {}};
   for (size_t i = 0; i < prepared.program.probes.size(); ++i) {
@@ -105,8 +122,6 @@ base::Result<PreparedScript> PrepareScript(const Script& script, ProcessFunction
           std::to_string(each.position.line) + ":" + std::to_string(each.position.column) + ": ";
       return base::Status(sites.status().code(), at + sites.status().message());
     }
-    for (const sdk::ProbeSiteAt& site : *sites)
-      prepared.program.probes[i].place.is_java |= site.role == sdk::SiteRole::kJavaMethod;
     prepared.sites.insert(prepared.sites.end(), sites->begin(), sites->end());
   }
   if (prepared.sites.size() > sdk::kMaxProbeSites)

@@ -43,7 +43,8 @@ std::string ClassProbes::Plan(const SiteCodes& codes) const {
     for (const Site& site : method.sites) {
       const SiteCode& code = codes.at(site.state);
       plan += (plan.empty() ? "" : "\n") + method.method.name + " " + method.method.descriptor + " " +
-              std::to_string(method.original.size()) + " " + std::to_string(code.id) + " " + code.kinds;
+              std::to_string(method.original.size()) + " " + std::to_string(code.id) + " " +
+              std::to_string(code.values) + " " + code.kinds;
     }
   }
   return plan;

@@ -34,6 +34,7 @@ using Outcomes = std::map<const SiteState*, SiteOutcome>;
 // The form in which inserted code names a site, for Weaver.java.
 struct SiteCode {
   uint32_t id = 0;
+  uint32_t values = 0;      // of the arguments that it reads, as bits
   std::string kinds;        // with what follows
   bool is_counter = false;  // `id` is a counter's
 };

@@ -17,6 +17,7 @@
 #include "probe/run/interpreter.h"
 #include "sdk/jvm/probes/class_probes.h"
 #include "sdk/jvm/probes/inner_places.h"
+#include "sdk/jvm/probes/java_frames.h"
 #include "sdk/jvm/probes/java_hits.h"
 #include "sdk/jvm/probes/jvm_thread.h"
 #include "sdk/jvm/probes/method_search.h"
@@ -33,15 +34,16 @@ constexpr char kTooMany[] = "the JVM has as many probes as there may be";
 std::string KindsOfSite(const SiteState& site) {
   if (IsInnerPlace(*site.probe)) return InnerKindsOf(*site.probe);
   const uint32_t needs = site.probe->needs();
+  const bool has_arguments = (needs & (probe::kNeedsIntArguments | probe::kNeedsFloatArguments)) != 0;
   switch (site.probe->place().kind) {
     case probe::PlaceKind::kReturn:
-      return (needs & probe::kNeedsReturned) != 0 ? "V" : "R";
+      return has_arguments ? "S" : (needs & probe::kNeedsReturned) != 0 ? "V" : "R";
     case probe::PlaceKind::kError:
-      return "X";
+      return has_arguments ? "Y" : "X";
     case probe::PlaceKind::kDuration:
-      return "RX";
+      return has_arguments ? "SY" : "RX";
     default:
-      return (needs & (probe::kNeedsIntArguments | probe::kNeedsFloatArguments)) != 0 ? "A" : "E";
+      return has_arguments ? "A" : "E";
   }
 }
 
@@ -73,6 +75,18 @@ class JavaProbes final : public JavaProber {
     thread_.Do([&](JNIEnv* jni) { ArmHere(jni, sites, &results); });
     return results;
   }
+  base::Result<std::vector<ExaminedMethod>> Examine(const std::string& pattern) override {
+    base::Result<std::vector<ExaminedMethod>> methods =
+        base::Status(base::StatusCode::kUnavailable, "the JVM has no memory left");
+    thread_.Do([&](JNIEnv* jni) {
+      if (const std::string why_not = LoadWeaverOnce(jni); !why_not.empty()) {
+        methods = base::Status(base::StatusCode::kUnavailable, why_not);
+      } else {
+        methods = MethodSearch(tools_, jni, *weaver_).Examine(pattern);
+      }
+    });
+    return methods;
+  }
   void Disarm(std::span<const SiteState* const> sites) override {
     if (!g_is_over.load()) thread_.Do([&](JNIEnv* jni) { DisarmHere(jni, sites); });
   }
@@ -83,6 +97,12 @@ class JavaProbes final : public JavaProber {
   }
   void CollectCounts() override {
     if (counted_sites_.load() != 0) thread_.Do([&](JNIEnv* jni) { CollectHere(jni); });
+  }
+  std::vector<NamedFrame> NamedFrames(uint64_t* next) override {
+    std::vector<NamedFrame> names;
+    if (*next == 0 || HasJavaFramesBehind(*next))
+      thread_.Do([&](JNIEnv* jni) { names = NamesOfJavaFrames(tools_, jni, next); });
+    return names;
   }
   std::string Caution() const override {
     if (!is_slow_at_first_ || has_changed_.load()) return "";
@@ -98,6 +118,8 @@ class JavaProbes final : public JavaProber {
  private:
   using Classes = std::vector<ClassProbes*>;
 
+  // Returns why that is impossible, or an empty text.
+  std::string LoadWeaverOnce(JNIEnv* jni);
   void ArmHere(JNIEnv* jni, std::span<const SiteState* const> sites, std::vector<SiteResult>* results);
   void DisarmHere(JNIEnv* jni, std::span<const SiteState* const> sites);
   bool IsOriginalHere(JNIEnv* jni);
@@ -174,15 +196,20 @@ std::string JavaProbes::AddMethods(JNIEnv* jni, const MethodSearch& search, cons
   return found.why_none;
 }
 
+std::string JavaProbes::LoadWeaverOnce(JNIEnv* jni) {
+  if (weaver_ != nullptr) return "";
+  auto weaver = Weaver::Load(tools_, jni);
+  if (!weaver.ok()) return weaver.status().message();
+  weaver_ = std::move(weaver).value();
+  for (uint32_t counter = Weaver::kCounters; counter != 0; --counter) free_counters_.push_back(counter - 1);
+  return "";
+}
+
 void JavaProbes::ArmHere(JNIEnv* jni, std::span<const SiteState* const> sites,
                          std::vector<SiteResult>* results) {
-  if (weaver_ == nullptr) {
-    auto weaver = Weaver::Load(tools_, jni);
-    for (SiteResult& result : *results) result.text = weaver.status().message();
-    if (!weaver.ok()) return;
-    weaver_ = std::move(weaver).value();
-    for (uint32_t counter = Weaver::kCounters; counter != 0; --counter) free_counters_.push_back(counter - 1);
-  }
+  const std::string why_not = LoadWeaverOnce(jni);
+  for (SiteResult& result : *results) result.text = why_not;
+  if (!why_not.empty()) return;
   const MethodSearch search(tools_, jni, *weaver_);
   outcomes_.clear();
   Classes touched;
@@ -228,12 +255,15 @@ bool JavaProbes::GiveCode(JNIEnv* jni, const SiteState* site) {
   SiteCode code;
   const char* counted = CountedKindOf(*site);
   if (counted != nullptr && !free_counters_.empty()) {
-    code = {.id = free_counters_.back(), .kinds = counted, .is_counter = true};
+    code = {.id = free_counters_.back(), .values = 0, .kinds = counted, .is_counter = true};
     free_counters_.pop_back();
     weaver_->TakeCount(jni, code.id);
     counted_sites_.fetch_add(1);
   } else {
-    code = {.id = AddHitSite(site), .kinds = KindsOfSite(*site), .is_counter = false};
+    code = {.id = AddHitSite(site),
+            .values = site->used_arguments,
+            .kinds = KindsOfSite(*site),
+            .is_counter = false};
     if (code.id == 0) return false;
   }
   codes_[site] = code;

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <span>
 #include <string_view>
+#include <utility>
 
 #include "base/command_line/nearest_word.h"
 #include "sdk/jvm/probes/weaver.h"
@@ -12,6 +13,7 @@
 namespace lagwatch::sdk::jvm {
 namespace {
 
+constexpr jint kStatic = 0x8;
 constexpr jint kBridge = 0x40;
 constexpr jint kNative = 0x100;
 constexpr jint kAbstract = 0x400;
@@ -39,9 +41,59 @@ std::string KindsOf(std::string_view descriptor) {
   return kinds;
 }
 
-// Whether the script reads what a method of that descriptor has; else the reason.
-std::string WhyNoValues(const probe::VerifiedProbe& probe, std::string_view descriptor) {
-  std::string kinds = KindsOf(descriptor);
+// "(long, java.lang.String[])"
+std::string ReadableParameters(std::string_view descriptor) {
+  constexpr std::pair<char, const char*> kPrimitives[] = {{'Z', "boolean"}, {'B', "byte"},  {'C', "char"},
+                                                          {'S', "short"},   {'I', "int"},   {'J', "long"},
+                                                          {'F', "float"},   {'D', "double"}};
+  std::string text = "(";
+  size_t arrays = 0;
+  for (size_t at = 1; at < descriptor.size() && descriptor[at] != ')'; ++at) {
+    if (descriptor[at] == '[') {
+      ++arrays;
+      continue;
+    }
+    std::string type;
+    if (descriptor[at] == 'L') {
+      const size_t end = std::min(descriptor.find(';', at), descriptor.size() - 1);
+      type = descriptor.substr(at + 1, end - at - 1);
+      std::ranges::replace(type, '/', '.');
+      at = end;
+    } else {
+      for (const auto& [letter, name] : kPrimitives) {
+        if (letter == descriptor[at]) type = name;
+      }
+    }
+    text += (text.size() > 1 ? ", " : "") + type;
+    for (; arrays > 0; --arrays) text += "[]";
+  }
+  return text + ")";
+}
+
+// Why an argument cannot be read; empty: it can. `whole` are the kinds of those that are no floating-point
+// numbers.
+std::string WhyNoArgument(const probe::VerifiedProbe& probe, size_t number, const std::string& whole,
+                          const MethodSearch::Method& method) {
+  if (number >= probe::kJavaThis) {
+    if ((method.modifiers & kStatic) != 0) return "it is static, and has no this";
+    const bool is_early = probe.place().kind == probe::PlaceKind::kEntry && method.method.name == "<init>";
+    return is_early ? "a constructor's object is not there at its beginning: ask at @return" : "";
+  }
+  const bool is_text = number >= probe::kJavaNumbers;
+  const size_t index = number % probe::kJavaNumbers;
+  if (index >= whole.size()) return "it has fewer arguments than the script reads";
+  return is_text && whole[index] == 'I' ? "an argument that the script reads as a text is a number" : "";
+}
+
+std::string WhyNotReturned(size_t number, char returned) {
+  if (number == probe::kJavaReturnedText)
+    return returned == 'T' || returned == 'O' ? "" : "it returns no object";
+  return returned == 'F' || returned == 'V' ? "it returns no whole number and no object" : "";
+}
+
+// Whether the script reads what the method has; else the reason.
+std::string WhyNoValues(const probe::VerifiedProbe& probe, const MethodSearch::Method& method) {
+  std::string kinds = KindsOf(method.method.descriptor);
   const char returned = kinds.empty() ? 'V' : kinds.back();
   if (!kinds.empty()) kinds.pop_back();
   std::string whole = kinds;
@@ -49,25 +101,26 @@ std::string WhyNoValues(const probe::VerifiedProbe& probe, std::string_view desc
   const size_t floats = kinds.size() - whole.size();
   for (const probe::Operation& operation : probe.operations()) {
     const auto index = static_cast<size_t>(operation.number);
+    std::string why;
     switch (operation.code) {
       case probe::OperationCode::kReadArgument:
-        if (index >= whole.size()) return "it has fewer arguments than the script reads";
-        if (whole[index] == 'O') return "an argument that the script reads is no number and no String";
+        why = WhyNoArgument(probe, index, whole, method);
         break;
       case probe::OperationCode::kReadFloatArgument:
       case probe::OperationCode::kReadFloat32Argument:
-        if (index >= floats) return "it has fewer floating-point arguments than the script reads";
+        if (index >= floats) why = "it has fewer floating-point arguments than the script reads";
         break;
       case probe::OperationCode::kReadReturned:
-        if (returned != 'I' && returned != 'T') return "it returns no whole number and no String";
+        why = WhyNotReturned(index, returned);
         break;
       case probe::OperationCode::kReadReturnedFloat:
       case probe::OperationCode::kReadReturnedFloat32:
-        if (returned != 'F') return "it returns no floating-point number";
+        if (returned != 'F') why = "it returns no floating-point number";
         break;
       default:
         break;
     }
+    if (!why.empty()) return why;
   }
   return "";
 }
@@ -75,13 +128,13 @@ std::string WhyNoValues(const probe::VerifiedProbe& probe, std::string_view desc
 std::string WhyNoProbe(const probe::VerifiedProbe& probe) {
   const uint32_t needs = probe.needs();
   const probe::PlaceKind kind = probe.place().kind;
+  constexpr probe::Places kServed = At(probe::PlaceKind::kEntry) | At(probe::PlaceKind::kReturn) |
+                                    At(probe::PlaceKind::kError) | At(probe::PlaceKind::kDuration);
   if (kind == probe::PlaceKind::kCall) return "calls of a method's are asked for by its callers' @call";
-  if ((needs & (probe::kNeedsStack | probe::kNeedsCaller)) != 0)
-    return "stacks and callers of Java methods cannot be read by this version";
-  if ((needs & probe::kNeedsStackArguments) != 0) return "a Java method has at most 6 such arguments";
   const bool has_arguments = (needs & (probe::kNeedsIntArguments | probe::kNeedsFloatArguments)) != 0;
-  if (has_arguments && kind != probe::PlaceKind::kEntry)
-    return "arguments of Java methods are known at @entry only";
+  if (has_arguments && (At(kind) & kServed) == 0)
+    return "arguments of Java methods are known at @entry, @return, @error and @duration only";
+  if ((needs & probe::kNeedsStackArguments) != 0) return "a Java method has at most 6 such arguments";
   return "";
 }
 
@@ -134,15 +187,20 @@ bool MethodSearch::Wanted::Matches(const std::string& pattern, const std::string
 void MethodSearch::Find(const probe::VerifiedProbe& probe, FoundMethods* found) const {
   const probe::Place& place = probe.place();
   const bool is_regex = place.pattern == probe::PatternKind::kRegex;
+  found->why_none = place.name.find("::") == place.name.npos && !is_regex
+                        ? "a Java method is named CLASS::METHOD"
+                        : WhyNoProbe(probe);
+  if (found->why_none.empty()) FindAt(place, &probe, found);
+}
+
+void MethodSearch::FindAt(const probe::Place& place, const probe::VerifiedProbe* probe,
+                          FoundMethods* found) const {
+  if (place.pattern == probe::PatternKind::kRegex) return FindMatching(place.name, probe, found);
   const size_t mark = place.name.rfind("::");
-  found->why_none =
-      mark == place.name.npos && !is_regex ? "a Java method is named CLASS::METHOD" : WhyNoProbe(probe);
-  if (!found->why_none.empty()) return;
-  if (is_regex) return FindMatching(probe, found);
   Wanted wanted{.type = place.name.substr(0, mark),
                 .method = place.name.substr(mark + 2),
                 .is_exact = place.pattern == probe::PatternKind::kQuoted,
-                .probe = &probe};
+                .probe = probe};
   const char kind = wanted.type.empty() ? '\0' : wanted.type.front();
   if (kind == '+' || kind == '@') wanted.type.erase(0, 1);
   if (kind == '+') {
@@ -231,7 +289,8 @@ void MethodSearch::FindAnnotatedIn(const Loaded& loaded, const std::string& anno
   }
 }
 
-void MethodSearch::FindMatching(const probe::VerifiedProbe& probe, FoundMethods* found) const {
+void MethodSearch::FindMatching(const std::string& expression, const probe::VerifiedProbe* probe,
+                                FoundMethods* found) const {
   std::vector<std::pair<const Loaded*, std::string>> methods;
   std::string names;
   for (const Loaded& loaded : classes_) {
@@ -245,7 +304,7 @@ void MethodSearch::FindMatching(const probe::VerifiedProbe& probe, FoundMethods*
       methods.emplace_back(&loaded, std::move(name));
     }
   }
-  const auto matching = weaver_.Matching(jni_, probe.place().name, names);
+  const auto matching = weaver_.Matching(jni_, expression, names);
   if (!matching.ok()) {
     found->why_none = matching.status().message();
     return;
@@ -253,7 +312,7 @@ void MethodSearch::FindMatching(const probe::VerifiedProbe& probe, FoundMethods*
   for (size_t i = 0; i < std::min(methods.size(), matching->size()); ++i) {
     if ((*matching)[i] != 'x') continue;
     std::vector<std::string> other;
-    FindIn(*methods[i].first, {.type = {}, .method = methods[i].second, .is_exact = true, .probe = &probe},
+    FindIn(*methods[i].first, {.type = {}, .method = methods[i].second, .is_exact = true, .probe = probe},
            found, &other);
   }
   if (matching->find('x') == std::string::npos)
@@ -300,6 +359,39 @@ std::vector<MethodSearch::Method> MethodSearch::MethodsOf(const Loaded& loaded) 
   return methods;
 }
 
+base::Result<std::vector<ExaminedMethod>> MethodSearch::Examine(const std::string& pattern) const {
+  constexpr jint kNearLimit = 7'900;  // of 8,000, of which a probe takes a part
+  std::vector<ExaminedMethod> methods;
+  FoundMethods found;
+  found.refuse = [&](const std::string& name, const std::string& why) {
+    methods.push_back({.name = name, .why_not = why, .caution = {}});
+  };
+  probe::Place place;
+  place.name = pattern;
+  if (pattern.size() > 2 && pattern.starts_with('/') && pattern.ends_with('/')) {
+    place.pattern = probe::PatternKind::kRegex;
+    place.name = pattern.substr(1, pattern.size() - 2);
+  } else if (pattern.find("::") == pattern.npos) {
+    place.name += "::*";
+  }
+  FindAt(place, nullptr, &found);
+  if (!found.why_none.empty()) return base::Status(base::StatusCode::kNotFound, found.why_none);
+  for (const FoundClass& of : found.classes) {
+    for (const FoundMethod& each : of.methods) {
+      jint size = 0;
+      unsigned char* bytes = nullptr;
+      if (tools_->GetBytecodes(each.id, &size, &bytes) == JVMTI_ERROR_NONE) tools_->Deallocate(bytes);
+      methods.push_back({.name = of.name + "::" + each.name + ReadableParameters(each.descriptor),
+                         .why_not = {},
+                         .caution = size > kNearLimit
+                                        ? "if that adds not too much to its " + std::to_string(size) +
+                                              " bytes: the JVM compiles at most 8000"
+                                        : ""});
+    }
+  }
+  return methods;
+}
+
 bool MethodSearch::FindIn(const Loaded& loaded, const Wanted& wanted, FoundMethods* found,
                           std::vector<std::string>* names) const {
   if (const std::string why = WhyNoClass(loaded.type); !why.empty()) {
@@ -316,7 +408,8 @@ bool MethodSearch::FindIn(const Loaded& loaded, const Wanted& wanted, FoundMetho
     is_known = true;
     const std::string why = (each.modifiers & (kNative | kAbstract)) != 0
                                 ? "it has no bytecode (native or abstract)"
-                                : WhyNoValues(*wanted.probe, each.method.descriptor);
+                            : wanted.probe == nullptr ? ""
+                                                      : WhyNoValues(*wanted.probe, each);
     if (why.empty()) {
       in_class.methods.push_back(std::move(each.method));
     } else {

@@ -9,7 +9,9 @@
 #include <string>
 #include <vector>
 
+#include "base/status.h"
 #include "probe/verify/verified.h"
+#include "sdk/probe/probe_messages.h"
 
 namespace lagwatch::sdk::jvm {
 
@@ -36,26 +38,29 @@ struct FoundMethods {
 
 class MethodSearch {
  public:
+  struct Method {
+    FoundMethod method;
+    jint modifiers = 0;
+  };
+
   // Of the classes that are loaded now, as local references.
   MethodSearch(jvmtiEnv* tools, JNIEnv* jni, const Weaver& weaver);
   // Adds the methods that can have the probe to `found`.
   void Find(const probe::VerifiedProbe& probe, FoundMethods* found) const;
+  // The methods that a pattern means, with why they can have no probe. Errors: kNotFound.
+  base::Result<std::vector<ExaminedMethod>> Examine(const std::string& pattern) const;
 
  private:
   struct Loaded {
     jclass type;
     std::string name;
   };
-  struct Method {
-    FoundMethod method;
-    jint modifiers = 0;
-  };
   struct Wanted {
     std::string type;          // a pattern of classes
     std::string method;        // of methods
     std::string descriptor{};  // empty: any
     bool is_exact = false;
-    const probe::VerifiedProbe* probe = nullptr;
+    const probe::VerifiedProbe* probe = nullptr;  // null: any
 
     bool Matches(const std::string& pattern, const std::string& name) const;
   };
@@ -67,7 +72,9 @@ class MethodSearch {
   void FindAnnotated(const Wanted& wanted, FoundMethods* found) const;
   void FindAnnotatedIn(const Loaded& loaded, const std::string& annotations, const Wanted& wanted,
                        FoundMethods* found) const;
-  void FindMatching(const probe::VerifiedProbe& probe, FoundMethods* found) const;
+  void FindAt(const probe::Place& place, const probe::VerifiedProbe* probe, FoundMethods* found) const;
+  void FindMatching(const std::string& expression, const probe::VerifiedProbe* probe,
+                    FoundMethods* found) const;
   // The class's methods of that name, if the class can be changed. False if it has none of that name, and
   // `names` has those that it has.
   bool FindIn(const Loaded& loaded, const Wanted& wanted, FoundMethods* found,

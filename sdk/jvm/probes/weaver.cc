@@ -1,6 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "sdk/jvm/probes/weaver.h"
 
+#include <sys/mman.h>
+
+#include <atomic>
+#include <utility>
+
 #include "sdk/jvm/probes/java_hits.h"
 
 namespace lagwatch::sdk::jvm {
@@ -55,14 +60,47 @@ jclass DefineInBoot(JNIEnv* jni, const char* name, std::span<const unsigned char
                           static_cast<jsize>(bytes.size()));
 }
 
+jclass LoadFrom(JNIEnv* jni, jobject loader, const char* name) {
+  const jclass type = jni->FindClass("java/lang/ClassLoader");
+  const jmethodID load = type == nullptr
+                             ? nullptr
+                             : jni->GetMethodID(type, "loadClass", "(Ljava/lang/String;)Ljava/lang/Class;");
+  const jstring text = load == nullptr ? nullptr : jni->NewStringUTF(name);
+  if (text == nullptr) return nullptr;
+  auto* const loaded = static_cast<jclass>(jni->CallObjectMethod(loader, load, text));
+  return jni->ExceptionCheck() == JNI_FALSE ? loaded : nullptr;
+}
+
+jobject LoaderOf(jclass type) {
+  jobject loader = nullptr;
+  return g_binding_tools->GetClassLoader(type, &loader) == JVMTI_ERROR_NONE ? loader : nullptr;
+}
+
+// The counters' cells: a row of Weaver::kCounters for each thread, by its id. Never freed: code may count at
+// any time.
+constexpr jint kCountingThreads = 8192;
+uint64_t* g_counting_cells = nullptr;
+
+bool MapCells() {
+  constexpr size_t kBytes = (size_t{kCountingThreads} + 1) * Weaver::kCounters * sizeof(uint64_t);
+  if (g_counting_cells != nullptr) return true;
+  void* const memory =
+      mmap(nullptr, kBytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+  if (memory == MAP_FAILED) return false;
+  g_counting_cells = static_cast<uint64_t*>(memory);
+  return true;
+}
+
 // The class of the native methods, in java.lang: the only package that classes of every loader see.
 bool DefineHooks(JNIEnv* jni, jclass classes, jclass weaver) {
-  const jmethodID hooks = jni->GetStaticMethodID(weaver, "hooks", "(I)[B");
+  const jclass made = LoadFrom(jni, LoaderOf(weaver), "lagwatch.HooksClass");
+  const jmethodID hooks =
+      made == nullptr || !MapCells() ? nullptr : jni->GetStaticMethodID(made, "make", "(IIJ)[B");
   const jmethodID bind =
       hooks == nullptr ? nullptr : jni->GetStaticMethodID(classes, "bind", "(Ljava/lang/Class;)V");
   if (bind == nullptr) return false;
-  auto* const file =
-      static_cast<jbyteArray>(jni->CallStaticObjectMethod(weaver, hooks, jint{Weaver::kCounters}));
+  auto* const file = static_cast<jbyteArray>(jni->CallStaticObjectMethod(
+      made, hooks, jint{Weaver::kCounters}, kCountingThreads, reinterpret_cast<jlong>(g_counting_cells)));
   if (jni->ExceptionCheck() != JNI_FALSE) return false;
   const jclass type = DefineInBoot(jni, "java/lang/LagwatchProbes", BytesOfArray(jni, file));
   if (type == nullptr) return false;
@@ -84,19 +122,8 @@ jclass LoadWeaver(JNIEnv* jni) {
   return is_ready ? weaver : nullptr;
 }
 
-jclass LoadFrom(JNIEnv* jni, jobject loader, const char* name) {
-  const jclass type = jni->FindClass("java/lang/ClassLoader");
-  const jmethodID load = type == nullptr
-                             ? nullptr
-                             : jni->GetMethodID(type, "loadClass", "(Ljava/lang/String;)Ljava/lang/Class;");
-  const jstring text = load == nullptr ? nullptr : jni->NewStringUTF(name);
-  if (text == nullptr) return nullptr;
-  auto* const loaded = static_cast<jclass>(jni->CallObjectMethod(loader, load, text));
-  return jni->ExceptionCheck() == JNI_FALSE ? loaded : nullptr;
-}
-
 // A global reference to the hooks' counters.
-jobject FindCounts(JNIEnv* jni, jmethodID* exchange) {
+jobject FindCounts(JNIEnv* jni, jmethodID* get) {
   const jclass hooks = jni->FindClass("java/lang/LagwatchProbes");
   const jclass type =
       hooks == nullptr ? nullptr : jni->FindClass("java/util/concurrent/atomic/AtomicLongArray");
@@ -104,8 +131,8 @@ jobject FindCounts(JNIEnv* jni, jmethodID* exchange) {
       type == nullptr
           ? nullptr
           : jni->GetStaticFieldID(hooks, "counts", "Ljava/util/concurrent/atomic/AtomicLongArray;");
-  *exchange = field == nullptr ? nullptr : jni->GetMethodID(type, "getAndSet", "(IJ)J");
-  return *exchange == nullptr ? nullptr : jni->NewGlobalRef(jni->GetStaticObjectField(hooks, field));
+  *get = field == nullptr ? nullptr : jni->GetMethodID(type, "get", "(I)J");
+  return *get == nullptr ? nullptr : jni->NewGlobalRef(jni->GetStaticObjectField(hooks, field));
 }
 
 // The text that a call has returned, unless an exception is pending.
@@ -130,9 +157,8 @@ base::Result<std::unique_ptr<Weaver>> Weaver::Load(jvmtiEnv* tools, JNIEnv* jni)
                         "the JVM does not load lagwatch's classes: " + TakeJavaException(jni));
   }
   std::unique_ptr<Weaver> weaver(new Weaver);
-  jobject loader = nullptr;
-  const bool has_loader = tools->GetClassLoader(type, &loader) == JVMTI_ERROR_NONE;
-  const jclass matcher = has_loader ? LoadFrom(jni, loader, "lagwatch.MethodMatcher") : nullptr;
+  const jobject loader = LoaderOf(type);
+  const jclass matcher = loader != nullptr ? LoadFrom(jni, loader, "lagwatch.MethodMatcher") : nullptr;
   if (matcher != nullptr) {
     weaver->weave_ = jni->GetStaticMethodID(type, "weave", "([BLjava/lang/String;)[B");
     weaver->why_no_places_ =
@@ -147,7 +173,7 @@ base::Result<std::unique_ptr<Weaver>> Weaver::Load(jvmtiEnv* tools, JNIEnv* jni)
     return base::Status(base::StatusCode::kUnavailable,
                         "the JVM has other classes of lagwatch's: " + TakeJavaException(jni));
   }
-  weaver->counts_ = FindCounts(jni, &weaver->exchange_);
+  weaver->counts_ = FindCounts(jni, &weaver->get_);
   if (weaver->counts_ == nullptr)
     return base::Status(base::StatusCode::kUnavailable, "the JVM has no memory: " + TakeJavaException(jni));
   weaver->type_ = static_cast<jclass>(jni->NewGlobalRef(type));
@@ -156,10 +182,13 @@ base::Result<std::unique_ptr<Weaver>> Weaver::Load(jvmtiEnv* tools, JNIEnv* jni)
   return weaver;
 }
 
-uint64_t Weaver::TakeCount(JNIEnv* jni, uint32_t counter) const {
-  constexpr uint32_t kWordsOfCounter = 8;  // as Weaver.java has it
-  return static_cast<uint64_t>(
-      jni->CallLongMethod(counts_, exchange_, static_cast<jint>(counter * kWordsOfCounter), jlong{0}));
+uint64_t Weaver::TakeCount(JNIEnv* jni, uint32_t counter) {
+  auto count = static_cast<uint64_t>(jni->CallLongMethod(counts_, get_, static_cast<jint>(counter)));
+  for (size_t thread = 0; thread <= kCountingThreads; ++thread) {
+    // A number that the thread writes alone: an older one is enough.
+    count += std::atomic_ref(g_counting_cells[thread * kCounters + counter]).load(std::memory_order_relaxed);
+  }
+  return count - std::exchange(taken_[counter], count);
 }
 
 base::Result<std::string> Weaver::Matching(JNIEnv* jni, const std::string& expression,

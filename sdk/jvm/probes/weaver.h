@@ -33,9 +33,9 @@ class Weaver {
                                      const std::string& names) const;
   // The lines of MethodMatcher.annotations(). Errors: kInvalid if classes that they need are missing.
   base::Result<std::string> AnnotationsOf(JNIEnv* jni, jclass type) const;
-  // The hits of a counter since the last call. `counter` is less than kCounters.
-  uint64_t TakeCount(JNIEnv* jni, uint32_t counter) const;
-  static constexpr uint32_t kCounters = 1024;
+  // The hits of a counter since the last call. One thread. `counter` is less than kCounters.
+  uint64_t TakeCount(JNIEnv* jni, uint32_t counter);
+  static constexpr uint32_t kCounters = 64;
   jobject loader() const { return loader_; }  // a global reference
 
  private:
@@ -49,7 +49,8 @@ class Weaver {
   jmethodID matching_ = nullptr;
   jmethodID annotations_ = nullptr;
   jobject counts_ = nullptr;  // a global reference
-  jmethodID exchange_ = nullptr;
+  jmethodID get_ = nullptr;
+  uint64_t taken_[kCounters] = {};
 };
 
 }  // namespace lagwatch::sdk::jvm

@@ -50,6 +50,24 @@ public final class ProbedMethods {
     }
   }
 
+  enum Size { SMALL, LARGE }
+
+  static final class Basket {
+    private final int most;
+
+    Basket(int most) { this.most = most; }
+
+    Basket put(String item, Integer pieces, Size size, Object other, double price) {
+      item = "changed";
+      pieces = most;
+      if (size == null) {
+        throw new IllegalArgumentException(item + pieces);
+      }
+      price = 0;
+      return size == Size.SMALL ? this : null;
+    }
+  }
+
   static long slow(int milliseconds) throws InterruptedException {
     Thread.sleep(milliseconds);
     return milliseconds;
@@ -103,10 +121,21 @@ public final class ProbedMethods {
         case "large" -> large(i);
         case "hidden" -> hidden.run();
         case "places" -> ProbedPlaces.run(i);
+        case "baskets" -> fill(new Basket(9), i);
         default -> tryIt(kind, i);
       }
     }
   }
+
+  private static void fill(Basket basket, int number) {
+    System.out.println("basket " + basket.getClass().getName() + " " + Integer.toHexString(System.identityHashCode(basket)));
+    try {
+      basket.put("item " + number, 40 + number, number == 2 ? null : Size.values()[number % 2], number == 0 ? basket : 2.5, 1.25);
+      }
+      catch (IllegalArgumentException exception) {
+        // as it should be
+      }
+    }
 
   private static void tryIt(String kind, int number) {
     try {

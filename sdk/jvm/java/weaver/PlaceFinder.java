@@ -77,6 +77,12 @@ final class PlaceFinder extends InstructionVisitor {
   }
 
   @Override
+  public void visitVarInsn(int opcode, int variable) {
+    super.visitVarInsn(opcode, variable);
+    plan.noteStore(opcode, variable);
+  }
+
+  @Override
   public void visitTypeInsn(int opcode, String type) {
     super.visitTypeInsn(opcode, type);
     if (opcode == Opcodes.NEW) {

@@ -15,53 +15,21 @@ import org.objectweb.asm.Opcodes;
 
 /** Inserts calls of the agent's native methods into methods. */
 final class Weaver {
-  static final String HOOKS = "java/lang/LagwatchProbes";
   /** The newest class files that ASM 9.4 reads; newer ones have had nothing so far that it does not copy. */
   private static final int NEWEST_READABLE = Opcodes.V20;
 
   private static final int MAJOR_VERSION_AT = 6;
-  static final String COUNTS = "java/util/concurrent/atomic/AtomicLongArray";
-  /** Counters are on cache lines of their own. */
-  static final int WORDS_OF_COUNTER = 8;
 
   private Weaver() {}
 
-  /** The class of the native methods; sdk/jvm/probes/java_hits.cc has them. */
-  static byte[] hooks(int counters) {
-    ClassWriter writer = new ClassWriter(0);
-    int isPublic = Opcodes.ACC_PUBLIC | Opcodes.ACC_FINAL;
-    writer.visit(Opcodes.V11, isPublic | Opcodes.ACC_SUPER, HOOKS, null, "java/lang/Object", null);
-    for (Hook hook : Hook.values()) {
-      int access = Opcodes.ACC_PUBLIC | Opcodes.ACC_STATIC | Opcodes.ACC_NATIVE;
-      writer.visitMethod(access, hook.method, hook.descriptor, null, null).visitEnd();
-    }
-    addCounts(writer, counters);
-    writer.visitEnd();
-    return writer.toByteArray();
-  }
-
-  private static void addCounts(ClassWriter writer, int counters) {
-    int isConstant = Opcodes.ACC_PUBLIC | Opcodes.ACC_STATIC | Opcodes.ACC_FINAL;
-    writer.visitField(isConstant, "counts", "L" + COUNTS + ";", null, null).visitEnd();
-    MethodVisitor start = writer.visitMethod(Opcodes.ACC_STATIC, "<clinit>", "()V", null, null);
-    start.visitCode();
-    start.visitTypeInsn(Opcodes.NEW, COUNTS);
-    start.visitInsn(Opcodes.DUP);
-    start.visitLdcInsn(counters * WORDS_OF_COUNTER);
-    start.visitMethodInsn(Opcodes.INVOKESPECIAL, COUNTS, "<init>", "(I)V", false);
-    start.visitFieldInsn(Opcodes.PUTSTATIC, HOOKS, "counts", "L" + COUNTS + ";");
-    start.visitInsn(Opcodes.RETURN);
-    start.visitMaxs(3, 0);
-    start.visitEnd();
-  }
-
   /**
-   * Returns the class file with the calls. `plan` has a line a site and method: NAME DESCRIPTOR BYTES ID KINDS, with the
-   * method's present size and letters: E entry, A entry with arguments, R return, V return with the value, X exception;
-   * C entry and D return that are only counted, in the place ID of the hooks' `counts`. For places inside of the method
-   * KINDS is what InnerSite has, and TARGET follows: a glob, or a line's number, or * for each line.
-   * If a method cannot have them, throws an IllegalArgumentException with its name and descriptor on the first line, and the
-   * reason on the second.
+   * Returns the class file with the calls. `plan` has a line a site and method: NAME DESCRIPTOR BYTES ID
+   * VALUES KINDS, with the method's present size and letters: E entry, A entry with arguments, R return, V
+   * return with the value, X exception, S return and Y exception with arguments; C entry and D return that
+   * are only counted, by the counter ID. VALUES are the bits of the arguments that the site reads. For
+   * places inside of the method KINDS is what InnerSite has, and TARGET follows: a glob, or a line's number,
+   * or * for each line. If a method cannot have them, throws an IllegalArgumentException with its name and
+   * descriptor on the first line, and the reason on the second.
    */
   static byte[] weave(byte[] file, String plan) {
     int version = majorVersion(file);
@@ -80,7 +48,7 @@ final class Weaver {
             }
             int firstLocal = ofMethod.locals;
             ofMethod.locals += ofMethod.inner.isEmpty() ? 0 : InnerPlaces.localsOf(ofMethod);
-            MethodVisitor woven = new WovenMethod(next, access, name, descriptor, ofMethod, version);
+            MethodVisitor woven = new WovenMethod(next, access, reader.getClassName(), name, descriptor, ofMethod, version);
             return ofMethod.inner.isEmpty() ? woven : new InnerPlaces(woven, ofMethod, firstLocal);
           }
         };
@@ -122,11 +90,11 @@ final class Weaver {
       String[] parts = line.split(" ");
       MethodPlan plan = plans.computeIfAbsent(parts[0] + parts[1], key -> new MethodPlan(Integer.parseInt(parts[2])));
       int id = Integer.parseInt(parts[3]);
-      inOrder.add(parts.length > 5 ? new InnerSite(id, parts[4], parts[5]) : null);
-      if (parts.length > 5) {
+      inOrder.add(parts.length > 6 ? new InnerSite(id, parts[5], parts[6]) : null);
+      if (parts.length > 6) {
         plan.inner.add(inOrder.get(inOrder.size() - 1));
       } else {
-        plan.sites.add(new Site(id, parts[4]));
+        plan.sites.add(new Site(id, parts[5], Integer.parseInt(parts[4])));
       }
     }
     return plans;
@@ -136,7 +104,8 @@ final class Weaver {
   enum Hook {
     TICKS("ticks", "()J"),
     ENTER("enter", "(I)V"),
-    ENTER_WITH("enterWith", "(I" + "J".repeat(6) + "D".repeat(8) + "Ljava/lang/Object;".repeat(6) + ")V"),
+    ENTER_WITH("enterWith", "(" + WovenArguments.PUSHED + "I)V"),
+    LEAVE_WITH("leaveWith", "(JDLjava/lang/Object;Ljava/lang/Throwable;" + WovenArguments.PUSHED + "IJ)V"),
     LEAVE("leave", "(IJ)V"),
     LEAVE_INT("leaveInt", "(JIJ)V"),
     LEAVE_FLOAT("leaveFloat", "(DIJ)V"),
@@ -157,10 +126,12 @@ final class Weaver {
   static final class Site {
     final int id;
     final String kinds;
+    final int values;
 
-    Site(int id, String kinds) {
+    Site(int id, String kinds, int values) {
       this.id = id;
       this.kinds = kinds;
+      this.values = values;
     }
 
     boolean has(char kind) {
@@ -186,9 +157,23 @@ final class Weaver {
     final List<InnerSite> inner = new ArrayList<>();
     final List<Lock> locks = new ArrayList<>(); // if there are inner sites
     int locals; // that the method has without the plan
+    boolean reusesThis; // its first local variable becomes something else
 
     MethodPlan(int codeBytes) {
       this.codeBytes = codeBytes;
+    }
+
+    void noteStore(int opcode, int variable) {
+      reusesThis |= opcode >= Opcodes.ISTORE && opcode <= Opcodes.ASTORE && variable == 0;
+    }
+
+    /** The values of the sites that have any of these letters. */
+    int valuesOf(String kinds) {
+      int values = 0;
+      for (Site site : sites) {
+        values |= kinds.chars().anyMatch(kind -> site.has((char) kind)) ? site.values : 0;
+      }
+      return values;
     }
 
     boolean hasAny(String kinds) {
@@ -214,6 +199,11 @@ final class Weaver {
         return new PlaceFinder(plan, access);
       }
       return new MethodVisitor(Opcodes.ASM9) {
+        @Override
+        public void visitVarInsn(int opcode, int variable) {
+          plan.noteStore(opcode, variable);
+        }
+
         @Override
         public void visitMaxs(int stack, int locals) {
           plan.locals = locals;

@@ -6,7 +6,6 @@ import java.util.List;
 import org.objectweb.asm.Label;
 import org.objectweb.asm.MethodVisitor;
 import org.objectweb.asm.Opcodes;
-import org.objectweb.asm.Type;
 
 /**
  * A method with the calls of its sites. The time of the call's beginning is in a new local variable, so that recursion,
@@ -16,10 +15,6 @@ final class WovenMethod extends MethodVisitor {
   /** Longer methods are never compiled (HugeMethodLimit of HotSpot). */
   private static final int MOST_CODE_BYTES = 8000;
 
-  private static final int INT_ARGUMENTS = 6;
-  private static final int FLOAT_ARGUMENTS = 8;
-
-  private final int access;
   private final String name;
   private final String descriptor;
   private final Weaver.MethodPlan plan;
@@ -27,20 +22,28 @@ final class WovenMethod extends MethodVisitor {
   private final int ticks; // the local variable
   private final boolean hasTicks;
   private final boolean catches;
+  private final WovenArguments arguments;
   private final List<Label> ranges = new ArrayList<>(); // begin and end in turn: what the handler is for
   private boolean isBeforeSuper; // of a constructor: its object cannot be in a handler's reach
   private int newObjects; // of these, whose constructors are still to come
 
-  WovenMethod(MethodVisitor next, int access, String name, String descriptor, Weaver.MethodPlan plan, int version) {
+  WovenMethod(MethodVisitor next, int access, String owner, String name, String descriptor,
+      Weaver.MethodPlan plan, int version) {
     super(Opcodes.ASM9, next);
-    this.access = access;
     this.name = name;
     this.descriptor = descriptor;
     this.plan = plan;
     this.version = version;
     ticks = plan.locals;
-    hasTicks = plan.hasAny("RVX");
-    catches = plan.hasAny("X");
+    hasTicks = plan.hasAny("RVXSY");
+    catches = plan.hasAny("XY");
+    arguments = new WovenArguments(access, owner, descriptor);
+    int valuesAtEnd = plan.valuesOf("SY");
+    arguments.copyTo(ticks + 2, valuesAtEnd);
+    boolean isStatic = (access & Opcodes.ACC_STATIC) != 0;
+    if (plan.reusesThis && !isStatic && WovenArguments.readsThis(valuesAtEnd)) {
+      throw new IllegalArgumentException(name + descriptor + "\nits code does not keep `this` to its end");
+    }
     isBeforeSuper = name.equals("<init>");
   }
 
@@ -52,8 +55,8 @@ final class WovenMethod extends MethodVisitor {
         super.visitLdcInsn(site.id);
         call(Weaver.Hook.ENTER);
       } else if (site.has('A')) {
+        arguments.push(mv, site.values, false);
         super.visitLdcInsn(site.id);
-        pushArguments();
         call(Weaver.Hook.ENTER_WITH);
       } else if (site.has('C')) {
         count(site);
@@ -63,6 +66,7 @@ final class WovenMethod extends MethodVisitor {
       call(Weaver.Hook.TICKS);
       super.visitVarInsn(Opcodes.LSTORE, ticks);
     }
+    arguments.copy(mv);
     if (!isBeforeSuper) {
       markRange();
     }
@@ -84,6 +88,7 @@ final class WovenMethod extends MethodVisitor {
       locals.add(Opcodes.TOP);
     }
     locals.add(Opcodes.LONG);
+    arguments.addFrameTypes(locals);
     super.visitFrame(Opcodes.F_NEW, locals.size(), locals.toArray(), stackCount, stack);
   }
 
@@ -167,12 +172,25 @@ final class WovenMethod extends MethodVisitor {
     }
     super.visitLabel(handler);
     if (version >= Opcodes.V1_6) {
-      visitFrame(Opcodes.F_NEW, 0, new Object[0], 1, new Object[] {"java/lang/Throwable"});
+      Object[] own = arguments.handlerLocals(plan.valuesOf("Y"));
+      visitFrame(Opcodes.F_NEW, own.length, own, 1, new Object[] {"java/lang/Throwable"});
     }
     for (Weaver.Site site : plan.sites) {
       if (site.has('X')) {
         super.visitInsn(Opcodes.DUP);
         endCall(site, Weaver.Hook.FAIL);
+      } else if (site.has('Y')) {
+        super.visitInsn(Opcodes.DUP);
+        super.visitInsn(Opcodes.LCONST_0);
+        super.visitInsn(Opcodes.DUP2_X1);
+        super.visitInsn(Opcodes.POP2);
+        super.visitInsn(Opcodes.DCONST_0);
+        super.visitInsn(Opcodes.DUP2_X1);
+        super.visitInsn(Opcodes.POP2);
+        super.visitInsn(Opcodes.ACONST_NULL);
+        super.visitInsn(Opcodes.SWAP);
+        arguments.push(mv, site.values, true);
+        endCall(site, Weaver.Hook.LEAVE_WITH);
       }
     }
     super.visitInsn(Opcodes.ATHROW);
@@ -184,6 +202,10 @@ final class WovenMethod extends MethodVisitor {
         endCall(site, Weaver.Hook.LEAVE);
       } else if (site.has('V')) {
         endCall(site, pushReturned(opcode));
+      } else if (site.has('S')) {
+        pushReturnedOfAnyKind(opcode);
+        arguments.push(mv, site.values, true);
+        endCall(site, Weaver.Hook.LEAVE_WITH);
       } else if (site.has('D')) {
         count(site);
       }
@@ -201,7 +223,7 @@ final class WovenMethod extends MethodVisitor {
         return Weaver.Hook.LEAVE_INT;
       case Opcodes.FRETURN:
         super.visitInsn(Opcodes.DUP);
-        packFloat();
+        WovenArguments.packFloat(mv);
         return Weaver.Hook.LEAVE_FLOAT;
       case Opcodes.DRETURN:
         super.visitInsn(Opcodes.DUP2);
@@ -214,11 +236,34 @@ final class WovenMethod extends MethodVisitor {
     }
   }
 
-  /** A probe reads a float as the low half of a double, where native code has it. */
-  private void packFloat() {
-    super.visitMethodInsn(Opcodes.INVOKESTATIC, "java/lang/Float", "floatToRawIntBits", "(F)I", false);
-    super.visitInsn(Opcodes.I2L);
-    super.visitMethodInsn(Opcodes.INVOKESTATIC, "java/lang/Double", "longBitsToDouble", "(J)D", false);
+  /** A number, a floating-point number, an object and no exception, of which one is the returned value. */
+  private void pushReturnedOfAnyKind(int opcode) {
+    Weaver.Hook kind = pushReturned(opcode);
+    switch (kind) {
+      case LEAVE_INT:
+        super.visitInsn(Opcodes.DCONST_0);
+        super.visitInsn(Opcodes.ACONST_NULL);
+        break;
+      case LEAVE_FLOAT:
+        super.visitInsn(Opcodes.LCONST_0);
+        super.visitInsn(Opcodes.DUP2_X2);
+        super.visitInsn(Opcodes.POP2);
+        super.visitInsn(Opcodes.ACONST_NULL);
+        break;
+      case LEAVE_TEXT:
+        super.visitInsn(Opcodes.LCONST_0);
+        super.visitInsn(Opcodes.DUP2_X1);
+        super.visitInsn(Opcodes.POP2);
+        super.visitInsn(Opcodes.DCONST_0);
+        super.visitInsn(Opcodes.DUP2_X1);
+        super.visitInsn(Opcodes.POP2);
+        break;
+      default:
+        super.visitInsn(Opcodes.LCONST_0);
+        super.visitInsn(Opcodes.DCONST_0);
+        super.visitInsn(Opcodes.ACONST_NULL);
+    }
+    super.visitInsn(Opcodes.ACONST_NULL);
   }
 
   private void endCall(Weaver.Site site, Weaver.Hook hook) {
@@ -228,60 +273,12 @@ final class WovenMethod extends MethodVisitor {
   }
 
   private void count(Weaver.Site site) {
-    super.visitFieldInsn(Opcodes.GETSTATIC, Weaver.HOOKS, "counts", "L" + Weaver.COUNTS + ";");
-    super.visitLdcInsn(site.id * Weaver.WORDS_OF_COUNTER);
-    super.visitMethodInsn(Opcodes.INVOKEVIRTUAL, Weaver.COUNTS, "getAndIncrement", "(I)J", false);
-    super.visitInsn(Opcodes.POP2);
+    super.visitLdcInsn(site.id);
+    super.visitMethodInsn(
+        Opcodes.INVOKESTATIC, HooksClass.NAME, HooksClass.COUNT, HooksClass.COUNT_DESCRIPTOR, false);
   }
 
   private void call(Weaver.Hook hook) {
-    super.visitMethodInsn(Opcodes.INVOKESTATIC, Weaver.HOOKS, hook.method, hook.descriptor, false);
-  }
-
-  /** Numbers and references in one order, floating-point numbers in another; Strings behind them. */
-  private void pushArguments() {
-    List<Integer> wholeSlots = new ArrayList<>();
-    List<Type> wholeTypes = new ArrayList<>();
-    List<Integer> realSlots = new ArrayList<>();
-    List<Type> realTypes = new ArrayList<>();
-    int slot = (access & Opcodes.ACC_STATIC) != 0 ? 0 : 1;
-    for (Type type : Type.getArgumentTypes(descriptor)) {
-      boolean isReal = type.getSort() == Type.FLOAT || type.getSort() == Type.DOUBLE;
-      (isReal ? realSlots : wholeSlots).add(slot);
-      (isReal ? realTypes : wholeTypes).add(type);
-      slot += type.getSize();
-    }
-    for (int i = 0; i < INT_ARGUMENTS; ++i) {
-      pushWhole(i < wholeSlots.size() ? wholeTypes.get(i) : null, i < wholeSlots.size() ? wholeSlots.get(i) : 0);
-    }
-    for (int i = 0; i < FLOAT_ARGUMENTS; ++i) {
-      if (i >= realSlots.size()) {
-        super.visitInsn(Opcodes.DCONST_0);
-      } else if (realTypes.get(i).getSort() == Type.DOUBLE) {
-        super.visitVarInsn(Opcodes.DLOAD, realSlots.get(i));
-      } else {
-        super.visitVarInsn(Opcodes.FLOAD, realSlots.get(i));
-        packFloat();
-      }
-    }
-    for (int i = 0; i < INT_ARGUMENTS; ++i) {
-      boolean isText = i < wholeSlots.size() && wholeTypes.get(i).getDescriptor().equals("Ljava/lang/String;");
-      if (isText) {
-        super.visitVarInsn(Opcodes.ALOAD, wholeSlots.get(i));
-      } else {
-        super.visitInsn(Opcodes.ACONST_NULL);
-      }
-    }
-  }
-
-  private void pushWhole(Type type, int slot) {
-    if (type == null || type.getSort() == Type.OBJECT || type.getSort() == Type.ARRAY) {
-      super.visitInsn(Opcodes.LCONST_0);
-    } else if (type.getSort() == Type.LONG) {
-      super.visitVarInsn(Opcodes.LLOAD, slot);
-    } else {
-      super.visitVarInsn(Opcodes.ILOAD, slot);
-      super.visitInsn(Opcodes.I2L);
-    }
+    super.visitMethodInsn(Opcodes.INVOKESTATIC, HooksClass.NAME, hook.method, hook.descriptor, false);
   }
 }
