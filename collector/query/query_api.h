@@ -13,7 +13,7 @@
 #include "collector/query/json/annotated_causes.h"
 #include "collector/query/json/json_text.h"
 #include "collector/query/json/source_template.h"
-#include "collector/query/probes/probe_queries.h"
+#include "collector/query/probe_queries.h"
 #include "collector/query/query_string.h"
 #include "collector/query/response.h"
 #include "collector/query/trace_queries.h"

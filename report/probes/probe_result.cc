@@ -122,8 +122,8 @@ ProbeResult ResultOf(const ProbeJson& json) {
   return result;
 }
 
-// How deep arrays and objects lie in each other, as far as brackets outside of texts say: an untrusted text
-// must not use up the stack.
+// Depth of arrays and objects in each other, by brackets outside of texts: an untrusted text must not use up
+// the stack.
 size_t DepthOf(std::string_view text) {
   size_t depth = 0;
   size_t most = 0;

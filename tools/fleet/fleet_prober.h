@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Runs the probes that a collector asks for in its config: scripts of a signed list on this machine, in the
-// program that `lagwatch run` or `lagwatch attach` watches, one at a time, each request once. What they
-// count, or the reason why they do not run, goes to the spool as a TraceRecord. docs/design/probes.md.
-// Context: background. Not thread-safe.
+// program that `lagwatch run` or `lagwatch attach` watches, one at a time, each request once. Their tables,
+// or the reason why they do not run, go to the spool as a TraceRecord. docs/design/probes.md. Context:
+// background. Not thread-safe.
 #pragma once
 
 #include <sys/types.h>
@@ -58,7 +58,7 @@ class FleetProber {
   const FleetSettings settings_;
   const ReadConfig read_config_;
   const policies::Scrubber scrubber_;
-  const std::string drawn_by_;  // of whom a share is drawn: the user, or the user's machine
+  const std::string drawn_by_;  // a share of users is drawn by it: the user, or the machine and the user's id
   const int64_t start_ns_;
   std::vector<report::ProbeRequest> done_;  // those of the present config that were begun or refused
   pid_t pid_ = 0;

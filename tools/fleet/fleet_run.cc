@@ -149,7 +149,7 @@ bool FleetRun::TakeLast() {
 
 bool FleetRun::Read(int wait_ms) {
   if (id_ == 0) return false;
-  // What a process has sent because it ends comes before its end, after which nothing can be asked.
+  // The data that a process sends because it ends: nothing can be asked after its end.
   client_.WaitForEnd(wait_ms);
   if (TakeLast()) return false;
   const auto answer = client_.Ask<sdk::ReadAnswer>(sdk::ProbeMessageKind::kRead,

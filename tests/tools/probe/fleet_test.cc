@@ -114,7 +114,7 @@ class FleetProbes : public ::testing::Test {
     client.headers = {"Authorization: Bearer " + collector_.admin_token()};
     return client.Get(target);
   }
-  // What the collector has of the script once there are so many answers.
+  // The collector's answer about the script, once there are so many of clients.
   Json Answers(const std::string& script, int64_t count) {
     Json answers;
     EXPECT_TRUE(WaitUntil([&] {

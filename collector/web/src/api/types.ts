@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Types of the collector's answers, from its OpenAPI file (openapi.d.ts is made of it with each build).
+// Types of the collector"s answers, from its OpenAPI file (openapi.d.ts is made of it with each build).
 import type { components } from "./openapi";
 
 type Schemas = components["schemas"];
@@ -16,9 +16,9 @@ export type TabledReport = Schemas["TabledReport"];
 export type Exit = Schemas["Exit"];
 export type TraceHeader = Schemas["TraceHeader"];
 export type TraceFlame = Schemas["TraceFlame"];
-export type ProbeScript = Schemas['ProbeScript'];
-export type ProbeAnswers = Schemas['ProbeAnswers'];
-export type ProbeTable = ProbeAnswers['tables'][number];
+export type ProbeScript = Schemas["ProbeScript"];
+export type ProbeAnswers = Schemas["ProbeAnswers"];
+export type ProbeTable = ProbeAnswers["tables"][number];
 export type Wait = Schemas["Wait"];
 export type Key = Schemas["Key"];
 export type AddedKey = Schemas["AddedKey"];

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "collector/query/probes/probe_queries.h"
+#include "collector/query/probe_queries.h"
 
 #include <algorithm>
 #include <map>
@@ -18,7 +18,7 @@ namespace {
 // The newest results that an answer is made of.
 constexpr int64_t kMostResults = 5'000;
 
-// What clients have answered about one script.
+// Answers of clients about one script.
 struct ProbeAnswers {
   std::string name;
   int64_t runs = 0;  // results that are no refusals
