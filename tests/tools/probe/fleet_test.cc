@@ -174,6 +174,24 @@ TEST_F(FleetProbes, CountInProgramsOfManyUsersAndAreAddedUp) {
   EXPECT_EQ(Get("/v1/traces").json(), Json::array());
 }
 
+TEST_F(FleetProbes, EndWithTheirTimeAndRunOnlyInProgramsThatAreMeant) {
+  const std::string script = Sign("add_numbers { count }\n");
+  const std::string of_others = Sign("outer_caller { count }\n", "others");
+  Ask({{{"script", of_others}, {"app", "bank"}},
+       {{"script", of_others}, {"app_version", "2.0"}},
+       {{"script", of_others}, {"user_share_ppm", 0}},
+       {{"script", script}, {"app_version", "1.0"}, {"duration_s", 1}}});
+  Process* const program = Start("u-1", FleetFlags());
+  const std::string code = CodeOf(program);
+  const Json answers = Answers(script, 1);
+  EXPECT_EQ(answers["runs"], 1);
+  EXPECT_EQ(CodeOf(program), code);
+  EXPECT_EQ(Armed(*program), "");
+  EXPECT_EQ(Get("/v1/probes").json().size(), 1u);
+  EXPECT_EQ(Get("/v1/probes/" + of_others).status, 404);
+  End(program);
+}
+
 TEST_F(FleetProbes, AreRefusedWithTheReason) {
   const std::string script = Sign(kScript);
   const std::string printing = Sign("add_numbers(int a) { print(a) }\n", "printing");

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Types of the collector"s answers, from its OpenAPI file (openapi.d.ts is made of it with each build).
+// Types of the collector's answers, from its OpenAPI file (openapi.d.ts is made of it with each build).
 import type { components } from "./openapi";
 
 type Schemas = components["schemas"];

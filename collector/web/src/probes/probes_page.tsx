@@ -89,7 +89,11 @@ function Refusals({ refusals }: { refusals: ProbeAnswers["refusals"] }) {
 }
 
 // One version's results, or all.
-function Versions({ script, version, versions }: {
+function Versions({
+  script,
+  version,
+  versions,
+}: {
   script: string;
   version: string | undefined;
   versions: ProbeAnswers["versions"];

@@ -33,7 +33,7 @@ export const requestsOf = (value: unknown): readonly CaptureRequest[] =>
   Array.isArray(value) ? (value as CaptureRequest[]) : [];
 
 export const probeRequestsOf = (value: unknown): readonly ProbeRequest[] =>
-    Array.isArray(value) ? (value as ProbeRequest[]) : [];
+  Array.isArray(value) ? (value as ProbeRequest[]) : [];
 
 export function numberProblem(text: string, range: Range): string | null {
   if (text === "") return null;
