@@ -162,6 +162,7 @@ bool UploadService::PollConfig() {
   std::optional<report::RemoteConfig> config = keeper_->config();
   const bool is_other =
       config.has_value() != config_.has_value() || (config && config_ && config->version != config_->version);
+  const std::lock_guard lock(config_mutex_);
   config_ = std::move(config);
   return is_other;
 }

@@ -7,6 +7,7 @@
 #include <climits>
 #include <cstdint>
 #include <memory>
+#include <mutex>
 #include <optional>
 #include <string>
 
@@ -71,6 +72,12 @@ class UploadService final : public BackgroundUpload {
   uint64_t reports_delivered() const override { return sender_->reports_delivered(); }
   report::LossCounts losses() const override { return sender_->losses(); }
 
+  // The collector's config, as it was at the last poll. From any thread.
+  std::optional<report::RemoteConfig> config() const {
+    const std::lock_guard lock(config_mutex_);
+    return config_;
+  }
+
   // Without Start(): the caller's thread sends.
   report::SpoolSender* sender() { return sender_.get(); }
 
@@ -86,7 +93,8 @@ class UploadService final : public BackgroundUpload {
 
   UploadServiceOptions options_;
   std::unique_ptr<ConfigKeeper> keeper_;        // may be null; the uploader's thread's
-  std::optional<report::RemoteConfig> config_;  // likewise, as it was at the last poll
+  mutable std::mutex config_mutex_;             // of config_, which the uploader's thread alone writes
+  std::optional<report::RemoteConfig> config_;  // as it was at the last poll
   std::unique_ptr<report::FrameNamer> namer_;
   std::shared_ptr<report::HttpClient> http_client_;
   std::unique_ptr<base::ProgramCaller> caller_;  // of the program's own function, if it has one

@@ -48,6 +48,9 @@ void AddAttachCommands(CLI::App* app, int* exit_code);
 // `lagwatch probe PID|NAME SCRIPT`: counts and prints at functions of a running program. Its exit code is 2 if the
 // script or the program was refused.
 void AddProbeCommand(CLI::App* app, int* exit_code);
+// `lagwatch probe-list`: makes and shows signed lists of scripts. Its exit code is 2 if a key, a script or a
+// list is invalid.
+void AddProbeListCommand(CLI::App* app, int* exit_code);
 // `lagwatch instrument list FILE`: says which functions are recorded and probed, and why others are not. Its
 // exit code is 2 if that cannot be said.
 void AddInstrumentCommand(CLI::App* app, int* exit_code);

@@ -51,10 +51,6 @@ std::string TextOf(const Json& json, const char* name) {
   return found != json.end() && found->is_string() ? found->get<std::string>() : "";
 }
 
-bool IsFor(const Json& request, const std::string& cluster, const std::string& app_version) {
-  return TextOf(request, "cluster") == cluster && TextOf(request, "app_version") == app_version;
-}
-
 Json SettingsJson() {
   Json settings = Json::array();
   for (const report::NumberKey& key : report::NumberKeys())
@@ -285,38 +281,65 @@ Status ConfigAdmin::EraseUser(const std::string& user, std::string_view by) {
   return {};
 }
 
-Result<Response> ConfigAdmin::AddCaptureRequest(std::string_view body, std::string_view by,
-                                                std::string_view if_match) {
+const ConfigAdmin::RequestList ConfigAdmin::kCaptures{
+    "capture_requests", "cluster", "capture", {"cluster", "app_version"}};
+const ConfigAdmin::RequestList ConfigAdmin::kProbes{
+    "probe_requests", "script", "probe", {"script", "app", "app_version"}};
+
+Result<Response> ConfigAdmin::AddRequest(const RequestList& list, std::string_view body, std::string_view by,
+                                         std::string_view if_match) {
   auto json = LAGWATCH_TRY(ParseBody(body));
   auto edit = [&](Json* config) -> Status {
-    Json& requests = (*config)["capture_requests"];
+    Json& requests = (*config)[list.name];
     if (requests.is_null()) requests = Json::array();
-    if (!requests.is_array()) return Unfitting(R"("capture_requests" of the config is no array)");
-    const std::string cluster = TextOf(json, "cluster");
-    const std::string app_version = TextOf(json, "app_version");
-    const auto same = std::ranges::find_if(
-        requests, [&](const Json& request) { return IsFor(request, cluster, app_version); });
+    if (!requests.is_array())
+      return Unfitting('"' + std::string(list.name) + R"(" of the config is no array)");
+    const auto same = std::ranges::find_if(requests, [&](const Json& request) {
+      return std::ranges::all_of(list.same,
+                                 [&](const char* key) { return TextOf(request, key) == TextOf(json, key); });
+    });
     if (same != requests.end()) requests.erase(same);
     requests.push_back(json);
     return {};  // what is wrong with it, the config's parser says
   };
-  return Change(edit, "capture.add", TextOf(json, "cluster"), by, if_match);
+  return Change(edit, std::string(list.action) + ".add", TextOf(json, list.key), by, if_match);
+}
+
+Result<Response> ConfigAdmin::RemoveRequest(const RequestList& list, std::string_view subject,
+                                            std::string_view by, std::string_view if_match) {
+  auto edit = [&](Json* config) -> Status {
+    Json kept = Json::array();
+    const Json requests = config->value(list.name, Json::array());
+    for (const Json& request : requests) {
+      if (TextOf(request, list.key) != subject) kept.push_back(request);
+    }
+    if (kept.size() == requests.size())
+      return {StatusCode::kNotFound,
+              "no " + std::string(list.action) + " of that " + list.key + " is requested"};
+    (*config)[list.name] = std::move(kept);
+    return {};
+  };
+  return Change(edit, std::string(list.action) + ".remove", subject, by, if_match);
+}
+
+Result<Response> ConfigAdmin::AddCaptureRequest(std::string_view body, std::string_view by,
+                                                std::string_view if_match) {
+  return AddRequest(kCaptures, body, by, if_match);
 }
 
 Result<Response> ConfigAdmin::RemoveCaptureRequest(std::string_view cluster, std::string_view by,
                                                    std::string_view if_match) {
-  auto edit = [&](Json* config) -> Status {
-    Json kept = Json::array();
-    const Json requests = config->value("capture_requests", Json::array());
-    for (const Json& request : requests) {
-      if (TextOf(request, "cluster") != cluster) kept.push_back(request);
-    }
-    if (kept.size() == requests.size())
-      return {StatusCode::kNotFound, "no capture of that cluster is requested"};
-    (*config)["capture_requests"] = std::move(kept);
-    return {};
-  };
-  return Change(edit, "capture.remove", cluster, by, if_match);
+  return RemoveRequest(kCaptures, cluster, by, if_match);
+}
+
+Result<Response> ConfigAdmin::AddProbeRequest(std::string_view body, std::string_view by,
+                                              std::string_view if_match) {
+  return AddRequest(kProbes, body, by, if_match);
+}
+
+Result<Response> ConfigAdmin::RemoveProbeRequest(std::string_view script, std::string_view by,
+                                                 std::string_view if_match) {
+  return RemoveRequest(kProbes, script, by, if_match);
 }
 
 }  // namespace lagwatch::collector

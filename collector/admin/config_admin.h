@@ -4,6 +4,7 @@
 #pragma once
 
 #include <functional>
+#include <initializer_list>
 #include <mutex>
 #include <optional>
 #include <string>
@@ -61,10 +62,29 @@ class ConfigAdmin {
                                            std::string_view if_match = {});
   base::Result<Response> RemoveCaptureRequest(std::string_view cluster, std::string_view by,
                                               std::string_view if_match = {});
+  // `body` is {"script", "app", "app_version", "user_share_ppm", "duration_s"}, of which only the first must
+  // be there. Replaces an earlier request for the same script, program and version.
+  base::Result<Response> AddProbeRequest(std::string_view body, std::string_view by,
+                                         std::string_view if_match = {});
+  base::Result<Response> RemoveProbeRequest(std::string_view script, std::string_view by,
+                                            std::string_view if_match = {});
 
  private:
   using Edit = std::function<base::Status(Json* config)>;
 
+  // Of one of the config's lists: the member `key` of each item, which names the subject.
+  struct RequestList {
+    const char* name;
+    const char* key;
+    const char* action;
+    std::initializer_list<const char*> same;  // members by which two items are requests for the same
+  };
+  static const RequestList kCaptures;
+  static const RequestList kProbes;
+  base::Result<Response> AddRequest(const RequestList& list, std::string_view body, std::string_view by,
+                                    std::string_view if_match);
+  base::Result<Response> RemoveRequest(const RequestList& list, std::string_view subject, std::string_view by,
+                                       std::string_view if_match);
   base::Result<Response> Change(const Edit& edit, std::string_view action, std::string_view subject,
                                 std::string_view by, std::string_view if_match);
   base::Status Replace(const std::string& content);

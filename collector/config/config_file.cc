@@ -5,11 +5,13 @@
 #include <initializer_list>
 
 #include "report/config/remote_config.h"
+#include "report/probes/script_allowlist.h"
 
 namespace lagwatch::collector {
 namespace {
 
 using report::CaptureRequest;
+using report::ProbeRequest;
 
 constexpr int64_t kHourMs = 3'600'000;
 constexpr uint64_t kDefaultExpiryHours = 24 * 30;
@@ -85,6 +87,37 @@ Status CheckRequests(const Json& requests) {
   return {};
 }
 
+Status CheckProbeRequest(const Json& request) {
+  if (!request.is_object()) return Wrong("probe_requests", "an array of objects");
+  if (Status status = CheckKnown("a probe request", request,
+                                 {"script", "app", "app_version", "user_share_ppm", "duration_s"});
+      !status.ok())
+    return status;
+  std::string script;
+  std::string text;
+  if (Status status = TakeText(request, "script", &script); !status.ok()) return status;
+  if (!report::IsScriptHash(script))
+    return Wrong("probe_requests.script", "a script's SHA-256, 64 lower-case hexadecimal digits");
+  for (const char* key : {"app", "app_version"})
+    if (Status status = TakeText(request, key, &text); !status.ok()) return status;
+  const Json share = request.value("user_share_ppm", Json(ProbeRequest::kAllPpm));
+  if (Status status = CheckNumber("probe_requests.user_share_ppm", share, 0, ProbeRequest::kAllPpm);
+      !status.ok())
+    return status;
+  return CheckNumber("probe_requests.duration_s", request.value("duration_s", Json(1U)), 1,
+                     ProbeRequest::kMostDurationS);
+}
+
+Status CheckProbeRequests(const Json& requests) {
+  if (!requests.is_array() || requests.size() > ProbeRequest::kMaxRequests)
+    return Wrong("probe_requests",
+                 "an array of " + std::to_string(ProbeRequest::kMaxRequests) + " objects at most");
+  for (const Json& request : requests) {
+    if (Status status = CheckProbeRequest(request); !status.ok()) return status;
+  }
+  return {};
+}
+
 // Moves the clients' values from `object` to `values`, checked. The rest is not for clients.
 Status TakeValues(Json* object, Json* values) {
   for (const report::NumberKey& key : report::NumberKeys()) {
@@ -103,6 +136,11 @@ Status TakeValues(Json* object, Json* values) {
     if (Status status = CheckRequests(object->at("capture_requests")); !status.ok()) return status;
     (*values)["capture_requests"] = object->at("capture_requests");
     object->erase("capture_requests");
+  }
+  if (object->contains("probe_requests")) {
+    if (Status status = CheckProbeRequests(object->at("probe_requests")); !status.ok()) return status;
+    (*values)["probe_requests"] = object->at("probe_requests");
+    object->erase("probe_requests");
   }
   return {};
 }

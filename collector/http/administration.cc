@@ -67,6 +67,15 @@ void AddConfigAdmin(ConfigAdmin* config, std::vector<Endpoint>* endpoints) {
         return config->RemoveCaptureRequest(request.item, request.key.name, request.if_match);
       },
       0));
+  endpoints->push_back(Changing("POST", "/v1/admin/probe-requests", [config](const Request& request) {
+    return config->AddProbeRequest(request.body, request.key.name, request.if_match);
+  }));
+  endpoints->push_back(Changing(
+      "DELETE", "/v1/admin/probe-requests/{script}",
+      [config](const Request& request) {
+        return config->RemoveProbeRequest(request.item, request.key.name, request.if_match);
+      },
+      0));
 }
 
 Result<Response> AuditEntries(const AuditLog& audit, const Request& request) {

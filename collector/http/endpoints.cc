@@ -44,8 +44,8 @@ void AddQueries(const QueryApi* query_api, std::vector<Endpoint>* endpoints) {
   for (const char* path :
        {"/v1/clusters", "/v1/clusters/{key}", "/v1/clusters/{key}/breakdown", "/v1/clusters/{key}/samples",
         "/v1/breakdown", "/v1/compare", "/v1/values", "/v1/reports", "/v1/reports/{id}", "/v1/traces",
-        "/v1/traces/{id}", "/v1/traces/{id}/flame", "/v1/frames", "/v1/usage", "/v1/losses",
-        "/v1/missing-symbols"}) {
+        "/v1/traces/{id}", "/v1/traces/{id}/flame", "/v1/probes", "/v1/probes/{script}", "/v1/frames",
+        "/v1/usage", "/v1/losses", "/v1/missing-symbols"}) {
     endpoints->push_back(Getting(path, kReaders, [query_api](const Request& request) {
       return query_api->Get(request.path, request.query);
     }));

@@ -11,8 +11,9 @@ namespace {
 constexpr std::string_view kIndex = "/index.html";
 // The same for addresses with a folder: it loads its files relative to them, so that a proxy may add a path.
 constexpr std::string_view kIndexBelow = "/below/index.html";
-constexpr std::string_view kAddresses[] = {"/",     "/causes/{cause}", "/reports/{report}", "/hang-rate",
-                                           "/live", "/settings",       "/connect",          "/glossary"};
+constexpr std::string_view kAddresses[] = {"/",        "/causes/{cause}", "/reports/{report}", "/hang-rate",
+                                           "/live",    "/probes",         "/probes/{script}",  "/settings",
+                                           "/connect", "/glossary"};
 // Nothing comes from elsewhere or goes there, and no text becomes a script.
 constexpr std::string_view kPolicy =
     "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self'; connect-src 'self';"

@@ -7,6 +7,8 @@
 
 #include "collector/ingest/inflate.h"
 #include "collector/ingest/report_limits.h"
+#include "report/probes/probe_result.h"
+#include "report/probes/script_allowlist.h"
 #include "trace/format/trace_codec.h"
 
 namespace lagwatch::collector {
@@ -76,6 +78,11 @@ Status CheckTrace(const report::TraceRecord& record, const TraceLimits& limits) 
   if (record.trace.size() > limits.packed_bytes) {
     return {StatusCode::kTooLarge,
             "the trace has more than " + std::to_string(limits.packed_bytes) + " bytes"};
+  }
+  if (record.reason == report::kProbeReason) {
+    const auto result = LAGWATCH_TRY(report::UnpackProbeResult(record.trace));
+    const bool is_named = report::KeyOfScript(result.script) == record.cause;
+    return is_named ? Status() : Status(StatusCode::kInvalid, "the result of a probe is of another script");
   }
   const auto trace = LAGWATCH_TRY(OpenTrace(record.trace, limits.unpacked_bytes));
   if (UnfoldsTooMuch(trace))

@@ -28,6 +28,7 @@ struct TraceLimits {
 };
 
 // Whether it may be stored. Errors: kInvalid, kTooLarge, with the limit that it exceeds.
+// Also of the result of a probe, which is no trace.
 base::Status CheckTrace(const report::TraceRecord& record, const TraceLimits& limits);
 
 // As CheckTrace has found them to be good. Errors: kInvalid, kTooLarge.

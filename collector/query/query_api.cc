@@ -33,6 +33,7 @@ constexpr std::string_view kCompare = "/v1/compare";
 constexpr std::string_view kValues = "/v1/values";
 constexpr std::string_view kReports = "/v1/reports";
 constexpr std::string_view kTraces = "/v1/traces";
+constexpr std::string_view kProbes = "/v1/probes";
 constexpr std::string_view kFrames = "/v1/frames";
 constexpr std::string_view kUsage = "/v1/usage";
 constexpr std::string_view kLosses = "/v1/losses";
@@ -68,6 +69,7 @@ Response QueryApi::Get(std::string_view path, std::string_view query_text) const
   if (!query.ok()) return ErrorResponse(query.status());
   if (auto item = ItemOf(kTraces, path); !item.empty()) return traces_.Get(item, *query);
   if (auto id = ItemOf(kReports, path); !id.empty()) return Report(id, *query);
+  if (auto script = ItemOf(kProbes, path); !script.empty()) return probes_.Get(script, *query);
   const std::string format = query->Get("format");
   if (!format.empty() && format != "json" && format != "csv")
     return ErrorResponse(Status(StatusCode::kInvalid, "format must be json or csv"));
@@ -91,6 +93,7 @@ QueryApi::Answer QueryApi::Dispatch(std::string_view path, const QueryString& qu
   if (path == kCompare) return clusters_.Compare(query);
   if (path == kValues) return Values(query);
   if (path == kTraces) return traces_.List(query);
+  if (path == kProbes) return probes_.List(query);
   if (path == kFrames) return Frames(query);
   if (path == kUsage) return Usage(query);
   if (path == kLosses) return Losses(query);

@@ -13,6 +13,7 @@
 #include "collector/query/json/annotated_causes.h"
 #include "collector/query/json/json_text.h"
 #include "collector/query/json/source_template.h"
+#include "collector/query/probe_queries.h"
 #include "collector/query/query_string.h"
 #include "collector/query/response.h"
 #include "collector/query/trace_queries.h"
@@ -36,6 +37,7 @@ class QueryApi {
         sources_(std::move(sources)),
         clusters_(store, rules_, symbolizer, sources_),
         traces_(store, symbolizer),
+        probes_(store),
         app_quota_(app_quota) {}
 
   // /v1/clusters, /v1/clusters/{key}, /v1/clusters/{key}/samples, /v1/breakdown, /v1/reports,
@@ -75,6 +77,7 @@ class QueryApi {
   SourceLookup sources_;
   ClusterQueries clusters_;
   TraceQueries traces_;
+  ProbeQueries probes_;
   const AppQuota* app_quota_;
 };
 

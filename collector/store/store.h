@@ -82,10 +82,14 @@ class StoredTraces {
   // Traces that belong to these reports, in the order of their ids.
   virtual base::Result<std::vector<TraceRow>> TracesOf(std::span<const base::Uuid> report_ids) = 0;
   // Up to `limit` traces with ids before `before`, if there is one, the newest first; also those that belong
-  // to no report. Only the filter's app, version and user count.
+  // to no report. Only the filter's app, version and user count. Results of probes are not among them.
   virtual base::Result<std::vector<TraceRow>> ListTraces(const ReportFilter& filter, int64_t limit,
                                                          const std::optional<base::Uuid>& before) = 0;
   virtual base::Result<std::optional<StoredTrace>> FindTrace(const base::Uuid& id) = 0;
+  // Up to `limit` results of probes (report/probes/probe_result.h), the newest first; of the script with this
+  // key (report::KeyOfScript) if it is not 0. Of the filter, app, version, user and the first day count.
+  virtual base::Result<std::vector<StoredTrace>> ProbeResults(const ReportFilter& filter, int64_t script_key,
+                                                              int64_t limit) = 0;
 };
 
 // The use of programs: frames, ends of runs, losses, watched time.

@@ -76,6 +76,40 @@ Status ReadRequests(const json& document, std::vector<CaptureRequest>* requests)
   return {};
 }
 
+Status ReadNumber(const json& item, const char* name, uint32_t least, uint32_t most, uint32_t* number) {
+  const auto found = item.find(name);
+  if (found == item.end()) return {};
+  const std::optional<uint64_t> read = ToNumber(*found);
+  if (!read) return WrongType(std::string("probe_requests.") + name, "a number");
+  *number = static_cast<uint32_t>(std::clamp<uint64_t>(*read, least, most));
+  return {};
+}
+
+Status ReadProbeRequest(const json& item, ProbeRequest* request) {
+  if (!item.is_object()) return WrongType("probe_requests", "an array of objects");
+  for (const auto& [name, text] : {std::pair("script", &request->script), std::pair("app", &request->app),
+                                   std::pair("app_version", &request->app_version)}) {
+    if (Status status = ReadText(item, name, text); !status.ok()) return status;
+  }
+  if (Status status = ReadNumber(item, "user_share_ppm", 0, ProbeRequest::kAllPpm, &request->user_share_ppm);
+      !status.ok())
+    return status;
+  return ReadNumber(item, "duration_s", 1, ProbeRequest::kMostDurationS, &request->duration_s);
+}
+
+Status ReadProbeRequests(const json& document, std::vector<ProbeRequest>* requests) {
+  const auto found = document.find("probe_requests");
+  if (found == document.end()) return {};
+  if (!found->is_array()) return WrongType("probe_requests", "an array of objects");
+  for (const json& item : *found) {
+    if (requests->size() == ProbeRequest::kMaxRequests) break;
+    ProbeRequest request;
+    if (Status status = ReadProbeRequest(item, &request); !status.ok()) return status;
+    requests->push_back(std::move(request));
+  }
+  return {};
+}
+
 }  // namespace
 
 std::span<const NumberKey> NumberKeys() { return kNumbers; }
@@ -103,6 +137,7 @@ base::Result<RemoteConfig> ParseRemoteConfig(std::string_view text) {
   if (Status status = ReadFlag(document, "is_killed", &config.is_killed); !status.ok()) return status;
   if (Status status = ReadFlag(document, "is_forced", &config.is_forced); !status.ok()) return status;
   if (Status status = ReadRequests(document, &config.capture_requests); !status.ok()) return status;
+  if (Status status = ReadProbeRequests(document, &config.probe_requests); !status.ok()) return status;
   return config;
 }
 

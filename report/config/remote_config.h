@@ -24,6 +24,21 @@ struct CaptureRequest {
   uint32_t interval_us = kLeastIntervalUs;
 };
 
+// "Run this script of the signed allowlist once in each start."
+struct ProbeRequest {
+  static constexpr size_t kMaxRequests = 64;
+  static constexpr uint32_t kAllPpm = 1'000'000;
+  static constexpr uint32_t kMostDurationS = 3'600;
+
+  std::string script;                 // HashOfScript(): 64 hexadecimal digits in lower case
+  std::string app;                    // empty: any
+  std::string app_version;            // likewise
+  uint32_t user_share_ppm = kAllPpm;  // of users that send reports
+  uint32_t duration_s = 60;
+
+  bool operator==(const ProbeRequest&) const = default;
+};
+
 // Every number is in its range. None: the program's own option holds.
 struct RemoteConfig {
   uint64_t version = 0;         // grows; an older document never takes a newer one's place
@@ -36,6 +51,7 @@ struct RemoteConfig {
 #define REMOTE_NUMBER(name, ...) std::optional<uint32_t> name;
 #include "policies/options/remote_keys.def"
   std::vector<CaptureRequest> capture_requests;
+  std::vector<ProbeRequest> probe_requests;
 
   bool IsExpired(int64_t now_wall_ms) const { return now_wall_ms >= expires_wall_ms; }
 };

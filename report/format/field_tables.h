@@ -333,9 +333,9 @@ inline constexpr auto kTraceRecordTable = [](auto& part, auto visit) {
          visit(Field{7, "user"}, part.user) ||
          visit(Field{8, "begin_wall_ms", "of the window"}, part.begin_wall_ms) ||
          visit(Field{9, "duration_ns"}, part.duration_ns) ||
-         visit(Field{10, "reason", "`lag`, `anr`, `slow`, `cpu`, `frames`, `request`, `api` or `signal`"},
+         visit(Field{10, "reason", "`lag`, `anr`, `slow`, `cpu`, `frames`, `request`, `api`, `signal` or `probe`"},
                part.reason) ||
-         visit(Field{11, "trace", "trace.proto's Trace, gzipped"}, Bytes{part.trace}) ||
+         visit(Field{11, "trace", "trace.proto's Trace, gzipped; of the reason `probe` a probe's result, see probes.md"}, Bytes{part.trace}) ||
          visit(Field{12, "sample_rate_ppm", "as in Report"}, part.sample_rate_ppm) ||
          visit(Field{13, "cause", "likewise; 0 when it belongs to no report"}, Fixed{part.cause});
 };

@@ -11,6 +11,10 @@
 
 namespace lagwatch::report {
 
+// The reason of a record that has the result of a probe in place of a trace (report/probes/probe_result.h),
+// and the script's key as its cause.
+inline constexpr std::string_view kProbeReason = "probe";
+
 // lagwatch.proto describes the fields.
 struct TraceRecord {
   base::Uuid id = {};

@@ -68,6 +68,9 @@ TEST(ConfigFile, SaysWhatIsWrong) {
       {R"({"capture_requests": [{"cluster": "xyz"}]})", "capture_requests.cluster"},
       {R"({"capture_requests": [{"cluster": "ff", "interval_us": 1}]})", "interval_us"},
       {R"({"capture_requests": [{"cluster": "ff", "speed": 1}]})", "\"speed\" is not a key"},
+      {R"({"probe_requests": {}})", "probe_requests"},
+      {R"({"probe_requests": [{"script": "ff"}]})", "probe_requests.script"},
+      {R"({"probe_requests": [{"text": "f { count }"}]})", "\"text\" is not a key"},
   };
   for (const auto& [text, part] : wrong) {
     auto file = ConfigFile::Parse(text);

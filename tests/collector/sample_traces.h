@@ -7,6 +7,8 @@
 
 #include "report/format/report.h"
 #include "report/format/trace_record.h"
+#include "report/probes/probe_result.h"
+#include "report/probes/script_allowlist.h"
 #include "tests/trace/model/trace_builder.h"
 #include "trace/format/trace_codec.h"
 
@@ -42,6 +44,16 @@ inline report::TraceRecord TraceOf(const base::Uuid& report_id, const trace::Tra
           .duration_ns = 40'000'000,
           .reason = "lag",
           .trace = trace::PackTrace(trace)};
+}
+
+// A client's answer about a script.
+inline report::TraceRecord ProbeAnswerOf(const report::ProbeResult& result,
+                                         int64_t wall_ms = 1'700'000'000'000) {
+  report::TraceRecord record = TraceOf({}, {}, wall_ms);
+  record.reason = report::kProbeReason;
+  record.trace = report::PackProbeResult(result);
+  record.cause = report::KeyOfScript(result.script);
+  return record;
 }
 
 inline void AppendTrace(const report::TraceRecord& trace, std::string* batch) {

@@ -136,6 +136,21 @@ TEST(ParseRemoteConfig, ReadsWhatIsSaidAndIgnoresTheRest) {
   EXPECT_EQ(config->capture_requests[1].interval_us, 1000u);
 }
 
+TEST(ParseRemoteConfig, HasTheProbesThatAreAskedFor) {
+  const std::string hash(64, 'c');
+  json document = Good();
+  document["probe_requests"] = {
+      {{"script", hash}, {"app", "shop"}, {"app_version", "2"}, {"user_share_ppm", 5}, {"duration_s", 9}},
+      {{"script", hash}, {"user_share_ppm", 2'000'000}, {"duration_s", 0}, {"from_the_future", 1}}};
+  const auto config = ParseRemoteConfig(document.dump());
+  ASSERT_TRUE(config.ok()) << config.status().message();
+  ASSERT_EQ(config->probe_requests.size(), 2u);
+  EXPECT_EQ(config->probe_requests[0], (ProbeRequest{hash, "shop", "2", 5, 9}));
+  EXPECT_EQ(config->probe_requests[1], (ProbeRequest{hash, "", "", 1'000'000, 1}));
+  for (int i = 0; i < 1000; ++i) document["probe_requests"].push_back({{"script", hash}});
+  EXPECT_EQ(ParseRemoteConfig(document.dump())->probe_requests.size(), ProbeRequest::kMaxRequests);
+}
+
 TEST(ParseRemoteConfig, BringsNumbersIntoTheirRange) {
   json document = Good();
   document.update({{"user_rate_ppm", 5'000'000},
@@ -163,6 +178,9 @@ TEST(ParseRemoteConfig, NamesTheKeyThatIsWrong) {
                                                 {"capture_requests", 5},
                                                 {"user_rate_ppm", true},
                                                 {"capture_requests", {{{"cluster", "xyz"}}}},
+                                                {"probe_requests", 5},
+                                                {"probe_requests", {{{"script", 1}}}},
+                                                {"probe_requests", {{{"duration_s", "1"}}}},
                                                 {"app", 1},
                                                 {"user", json::array()}};
   for (const auto& [key, value] : wrong) {

@@ -11,7 +11,6 @@
 #include "base/clock.h"
 #include "base/process/env.h"
 #include "sdk/run/run_facts.h"
-#include "sdk/run/run_record.h"
 
 namespace lagwatch::tools {
 namespace {
@@ -28,8 +27,8 @@ bool IsFreezeKind(policies::HangKind kind) {
 
 }  // namespace
 
-std::set<uint32_t> PidsOfRun(const std::string& spool_directory, pid_t run_pid) {
-  std::set<uint32_t> pids;
+std::vector<sdk::RunFacts> LivingRuns(const std::string& spool_directory, pid_t run_pid) {
+  std::vector<sdk::RunFacts> runs;
   std::error_code error;
   for (const auto& entry :
        fs::directory_iterator(fs::path(spool_directory) / sdk::kRunDirectoryName, error)) {
@@ -44,8 +43,15 @@ std::set<uint32_t> PidsOfRun(const std::string& spool_directory, pid_t run_pid) 
     const bool is_same =
         record.run.start_ticks == 0 || sdk::ProcessStartTicks(record.run.pid) == record.run.start_ticks;
     const auto wanted = static_cast<uint32_t>(run_pid);
-    if (is_same && (record.run.run_pid == wanted || record.run.pid == wanted)) pids.insert(record.run.pid);
+    if (is_same && (record.run.run_pid == wanted || record.run.pid == wanted))
+      runs.push_back(std::move(record.run));
   }
+  return runs;
+}
+
+std::set<uint32_t> PidsOfRun(const std::string& spool_directory, pid_t run_pid) {
+  std::set<uint32_t> pids;
+  for (const sdk::RunFacts& run : LivingRuns(spool_directory, run_pid)) pids.insert(run.pid);
   return pids;
 }
 

@@ -17,8 +17,12 @@
 #include "base/uuid.h"
 #include "report/format/report.h"
 #include "report/spool/spool_reader.h"
+#include "sdk/run/run_record.h"
 
 namespace lagwatch::tools {
+
+// The runs of the processes that PidsOfRun() returns.
+std::vector<sdk::RunFacts> LivingRuns(const std::string& spool_directory, pid_t run_pid);
 
 // The processes that live and keep a run record in the spool directory: process `run_pid` itself, and those
 // that it has started, itself or its children, and that are followed. A process is not found before it has

@@ -33,6 +33,7 @@ int main(int argc, char** argv) {
   lagwatch::tools::AddServiceCommands(&app, &exit_code);
   lagwatch::tools::AddAttachCommands(&app, &exit_code);
   lagwatch::tools::AddProbeCommand(&app, &exit_code);
+  lagwatch::tools::AddProbeListCommand(&app, &exit_code);
   lagwatch::tools::AddInstrumentCommand(&app, &exit_code);
   lagwatch::tools::AddTraceCommand(&app, &exit_code);
   lagwatch::tools::AddReadCommands(&app, lagwatch::tools::LoadSpoolRecords, "/proc/self/exe", &exit_code);

@@ -23,14 +23,13 @@
 #include "tools/probe/debug_types.h"
 #include "tools/probe/function_search.h"
 #include "tools/probe/process_functions.h"
-#include "tools/probe/rule_files.h"
 #include "tools/probe/script.h"
+#include "tools/probe/script_arming.h"
 #include "tools/probe/service_client.h"
 #include "tools/process_files.h"
 #include "tools/read/output.h"
 #include "tools/read/table.h"
 #include "tools/rules/rule_options.h"
-#include "tools/run/jvm_attach.h"
 #include "tools/run/preload_attach.h"
 #include "tools/watch/targets.h"
 
@@ -125,32 +124,6 @@ base::Result<ServiceClient> AwaitService(pid_t pid) {
   }
 }
 
-base::Result<sdk::ListAnswer> ListOf(ServiceClient* client) {
-  return client->Ask<sdk::ListAnswer>(sdk::ProbeMessageKind::kList, sdk::NoFields{},
-                                      sdk::ProbeMessageKind::kListed);
-}
-
-bool HasJavaSites(const std::vector<sdk::ProbeSiteAt>& sites) {
-  return std::ranges::any_of(sites, [](const auto& each) { return each.role == sdk::SiteRole::kJavaMethod; });
-}
-
-base::Result<ServiceClient> OpenFor(pid_t pid, const std::vector<sdk::ProbeSiteAt>& sites) {
-  const bool is_of_java = HasJavaSites(sites);
-  if (!is_of_java && !HasAgent(pid)) return ServiceClient::Open(pid);
-  auto client = ServiceClient::OpenJvm(pid);
-  // A JVM that takes no requests may still be probed by its native functions.
-  const bool has_answered = client.ok() || client.status().code() == base::StatusCode::kUnavailable;
-  return has_answered || is_of_java ? std::move(client) : ServiceClient::Open(pid);
-}
-
-// The process's functions, and the rules for its program.
-base::Result<ProcessFunctions> FunctionsOf(pid_t pid, const RuleOptions& options) {
-  auto functions = LAGWATCH_TRY(ProcessFunctions::Of(pid));
-  const auto rules = LAGWATCH_TRY(RulesFor(options, functions.modules().front().seen_path()));
-  functions.SetRules(ResolveFiles(rules, &functions.modules()));
-  return functions;
-}
-
 int ArmAndShow(pid_t pid, const Script& script, const ProbeOptions& options) {
   if (options.is_at_start) dup2(STDERR_FILENO, STDOUT_FILENO);
   if (base::Status status = CheckSinks(options); !status.ok()) return Refuse(status.message());
@@ -181,8 +154,7 @@ int ArmAndShow(pid_t pid, const Script& script, const ProbeOptions& options) {
   if (!armed.ok()) return Refuse(armed.status().message());
   NoteRefused(prepared->sites, armed->sites);
   if (armed->id == 0) return Refuse("nothing was armed");
-  size_t armed_sites = 0;
-  for (const sdk::SiteResult& each : armed->sites) armed_sites += each.is_armed ? each.functions : 0;
+  const size_t armed_sites = CountArmed(*armed);
   std::cerr << "lagwatch: probe: armed at "
             << (prepared->sites.empty()
                     ? "no function"

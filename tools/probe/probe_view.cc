@@ -69,16 +69,20 @@ std::string ProbeView::TakeLines(bool is_json) {
   return lines;
 }
 
-template <typename Show>
-std::string ProbeView::OfAggregates(Show show) {
-  std::string text;
+void ProbeView::ForEachAggregate(const VisitAggregate& visit) {
   for (size_t i = 0; i < std::min(aggregates_.size(), program_.aggregates.size()); ++i) {
     const auto& keys = program_.aggregates[i].keys;
     const bool has_calls =
         std::ranges::any_of(keys, [](const auto& key) { return key.shown == probe::Shown::kAddress; });
-    const auto namer = [&](uint64_t address) { return NameOf(address, has_calls); };
-    text += show(program_.aggregates[i], aggregates_[i], namer);
+    visit(program_.aggregates[i], aggregates_[i],
+          [&](uint64_t address) { return NameOf(address, has_calls); });
   }
+}
+
+template <typename Show>
+std::string ProbeView::OfAggregates(Show show) {
+  std::string text;
+  ForEachAggregate([&](const auto&... parts) { text += show(parts...); });
   return text;
 }
 

@@ -3,11 +3,13 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <map>
 #include <string>
 #include <vector>
 
 #include "probe/program.h"
+#include "probe/show/formats.h"
 #include "probe/show/results.h"
 #include "sdk/probe/probe_messages.h"
 #include "tools/probe/process_functions.h"
@@ -35,6 +37,10 @@ class ProbeView {
   std::string FoldedStacks();
   std::string Statsd();
   std::string Prometheus();
+  // Calls `visit` with each aggregate of the last snapshot. Context: background.
+  using VisitAggregate =
+      std::function<void(const probe::Aggregate&, const probe::AggregateResult&, const probe::AddressNamer&)>;
+  void ForEachAggregate(const VisitAggregate& visit);
   const std::string& damage() const { return damage_; }
 
  private:

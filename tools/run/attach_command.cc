@@ -44,6 +44,7 @@ struct AttachOptions : WatchFlags {
   std::string until;
   std::string target;
   std::string container;
+  FleetFlags fleet;
 };
 
 // A JVM's main class or archive, as it is written in its command line.
@@ -167,6 +168,8 @@ int Attach(AttachOptions attach) {
   const int64_t begin_wall_ms = base::SystemClock().WallMs();
   if (base::Status status = attach.ApplyNames(); !status.ok())
     return RefuseAttach("attach: " + status.message());
+  if (base::Status status = attach.fleet.Check(attach.options); !status.ok())
+    return RefuseAttach("attach: " + status.message());
   const auto end = AttachEnd::Parse(attach.until);
   if (!end.ok()) return RefuseAttach("attach: " + end.status().message());
   auto pid = FindProcess(attach.target, attach.container);
@@ -201,7 +204,7 @@ int Attach(AttachOptions attach) {
   int code = 0;
   if (!options.endpoint.empty()) {
     if (options.app.empty()) options.app = CommandOf(*pid);
-    base::Status status = StartSidecar(options, *pid);
+    base::Status status = StartSidecar(options, *pid, attach.fleet);
     if (!status.ok()) code = Fail("reports stay in " + options.spool_directory + ": " + status.message());
   }
   const HangLog log{.to = attach.log,
@@ -240,6 +243,7 @@ void AddAttachCommands(CLI::App* app, int* exit_code) {
                      "Stay, and detach after the first hang (hang), at the program's end (exit), or after a "
                      "time (30s, 10m, 2h); Ctrl-C detaches at once. Default: return at once");
   AddWatchFlags(attach, options.get());
+  AddFleetFlags(attach, &options->fleet);
   attach
       ->add_option("--threads", options->config.threads,
                    "Threads whose loops to watch, as for `lagwatch run`; not for a JVM")

@@ -34,6 +34,7 @@ struct RunOptions : WatchFlags {
   sdk::PreloadConfig config;
   bool is_quiet = false;
   std::string probe;  // a script
+  FleetFlags fleet;
   std::vector<std::string> command;
 };
 
@@ -93,6 +94,7 @@ int Run(RunOptions run, const TakeStoredConfig& take_stored_config) {
 
   Options& options = run.options;
   if (base::Status status = run.ApplyNames(); !status.ok()) return Refuse("run: " + status.message());
+  if (base::Status status = run.fleet.Check(options); !status.ok()) return Refuse("run: " + status.message());
   // Without the option, each program that is followed has a name of its own.
   const std::string app =
       options.app.empty() ? fs::path(run.command.front()).filename().string() : options.app;
@@ -117,7 +119,7 @@ int Run(RunOptions run, const TakeStoredConfig& take_stored_config) {
   sdk::NoteKeptCrashes(options.spool_directory);  // the program's start reports how its last run ended
   if (!options.endpoint.empty()) {
     options.app = app;
-    base::Status status = StartSidecar(options, getpid());
+    base::Status status = StartSidecar(options, getpid(), run.fleet);
     if (!status.ok() && !run.is_quiet)
       std::cerr << "lagwatch: reports stay in " << options.spool_directory << ": " << status.message()
                 << "\n";
@@ -160,6 +162,7 @@ void AddOptions(CLI::App* run, RunOptions* options) {
       "--probe", options->probe,
       "Probe the program from its start by this script, as `lagwatch probe` does; what it prints goes to "
       "stderr");
+  AddFleetFlags(run, &options->fleet);
   run->add_flag("--no-probes", config.is_probing_forbidden,
                 "Refuse probes (`lagwatch probe`) in the program, for good")
       ->envname("LAGWATCH_NO_PROBES");

@@ -131,7 +131,7 @@ base::Status StartBeside(Sidecar sidecar) {
   return {};
 }
 
-std::vector<std::string> UploadArguments(const Options& options, pid_t followed_run,
+std::vector<std::string> UploadArguments(const Options& options, pid_t followed_run, const FleetFlags& fleet,
                                          const std::string& spool) {
   std::vector<std::string> arguments = {
       "upload",
@@ -152,6 +152,8 @@ std::vector<std::string> UploadArguments(const Options& options, pid_t followed_
   add("--app", options.app);
   add("--app-version", options.app_version);
   add("--user", options.user);
+  if (!fleet.list_file.empty()) add("--fleet-probes", std::filesystem::absolute(fleet.list_file).string());
+  add("--fleet-probes-key", fleet.list_key);
   return arguments;
 }
 
@@ -177,18 +179,19 @@ base::Status StartHangLogBeside(const HangLog& log, pid_t followed_pid, int foll
 
 }  // namespace
 
-base::Status StartSidecar(const Options& options, pid_t followed_pid) {
+base::Status StartSidecar(const Options& options, pid_t followed_pid, const FleetFlags& fleet) {
   std::vector<std::string> environment = SidecarEnvironment();
   environment.push_back("LAGWATCH_KEY=" + options.key);  // not among the arguments, which all users can read
   if (!options.upload.user_proof.empty())
     environment.push_back("LAGWATCH_USER_PROOF=" + options.upload.user_proof);
   if (!options.upload.ca_file.empty())
     environment.push_back("LAGWATCH_CA_FILE=" + std::filesystem::absolute(options.upload.ca_file).string());
-  return StartBeside(
-      {.followed_pid = followed_pid,
-       .spool_directory = options.spool_directory,
-       .environment = std::move(environment),
-       .arguments = [&](const std::string& spool) { return UploadArguments(options, followed_pid, spool); }});
+  return StartBeside({.followed_pid = followed_pid,
+                      .spool_directory = options.spool_directory,
+                      .environment = std::move(environment),
+                      .arguments = [&](const std::string& spool) {
+                        return UploadArguments(options, followed_pid, fleet, spool);
+                      }});
 }
 
 base::Status StartHangLog(const HangLog& log, pid_t followed_pid) {

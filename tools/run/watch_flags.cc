@@ -99,6 +99,28 @@ void AddWatchFlags(CLI::App* run, WatchFlags* values) {
       ->check(CLI::IsMember({"stderr", "journal"}));
 }
 
+base::Status FleetFlags::Check(const Options& options) const {
+  if (list_file.empty() && list_key.empty()) return {};
+  if (list_file.empty() || list_key.empty())
+    return {base::StatusCode::kInvalid, "--fleet-probes and --fleet-probes-key need each other"};
+  if (options.endpoint.empty() || options.upload.config_key.empty())
+    return {base::StatusCode::kInvalid,
+            "--fleet-probes needs --endpoint and --config-key: a collector asks by its config"};
+  return {};
+}
+
+void AddFleetFlags(CLI::App* command, FleetFlags* values) {
+  command
+      ->add_option("--fleet-probes", values->list_file,
+                   "Let the collector ask for probes by the scripts of this signed list (lagwatch "
+                   "probe-list), and no others")
+      ->envname("LAGWATCH_FLEET_PROBES");
+  command
+      ->add_option("--fleet-probes-key", values->list_key,
+                   "The public key of that list's signer, 64 hexadecimal digits")
+      ->envname("LAGWATCH_FLEET_PROBES_KEY");
+}
+
 void AddSoftWatchdogFlag(CLI::App* command, sdk::PreloadConfig* config) {
   command
       ->add_flag("--soft-watchdog", config->soft_watchdog,

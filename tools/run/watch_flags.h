@@ -28,6 +28,17 @@ struct WatchFlags {
   Options OptionsOfProgram() const;
 };
 
+// Of `lagwatch run` and `attach`: docs/probes.md, "Probes of a fleet". Empty: a collector can ask for none.
+struct FleetFlags {
+  std::string list_file;
+  std::string list_key;
+
+  // Errors: kInvalid for one without the other, or without an endpoint and a config key in `options`.
+  base::Status Check(const Options& options) const;
+};
+// `values` must outlive parsing.
+void AddFleetFlags(CLI::App* command, FleetFlags* values);
+
 // Adds a flag and a variable of the environment for each option that has one. `values` must outlive parsing.
 void AddWatchFlags(CLI::App* command, WatchFlags* values);
 // For the commands that see what a program sends. `config` must outlive parsing.

@@ -8,6 +8,7 @@
 #include <csignal>
 #include <iostream>
 #include <memory>
+#include <optional>
 #include <string>
 #include <thread>
 
@@ -19,8 +20,10 @@
 #include "sdk/run/run_facts.h"
 #include "sdk/upload_service.h"
 #include "tools/commands.h"
+#include "tools/fleet/fleet_prober.h"
 #include "tools/log/hang_follower.h"
 #include "tools/read/table.h"
+#include "tools/run/watch_flags.h"
 
 namespace lagwatch::tools {
 namespace {
@@ -37,6 +40,7 @@ struct UploadOptions {
   std::string config_key;
   report::ConfigAudience audience;
   std::string app_version;
+  FleetFlags fleet;
   int timeout_s = 30;
   int followed_fd = -1;
   pid_t followed_run = 0;
@@ -53,8 +57,22 @@ void SendWhileRunning(sdk::UploadService* service, const UploadOptions& options)
   if (!service->Start().ok()) return;
   pollfd followed{.fd = options.followed_fd, .events = POLLIN, .revents = 0};
   const auto start_ticks = sdk::ProcessStartTicks(static_cast<uint32_t>(options.followed_run));
-  while (poll(&followed, 1, -1) < 0) {
+  // Refuses what is asked for, too: the collector learns why.
+  std::optional<FleetProber> prober;
+  if (!options.config_key.empty())
+    prober.emplace(FleetSettings{.list_file = options.fleet.list_file,
+                                 .list_key = options.fleet.list_key,
+                                 .spool_directory = options.spool_directory,
+                                 .run_pid = options.followed_run,
+                                 .app = options.audience.app,
+                                 .app_version = options.app_version,
+                                 .user = options.audience.user},
+                   [service] { return service->config(); });
+  const auto look_ms = static_cast<int>(std::chrono::milliseconds(kLookPeriod).count());
+  while (poll(&followed, 1, prober ? look_ms : -1) <= 0) {
+    if (prober) prober->Step();
   }
+  if (prober) prober->Finish();
   // Without a collision of numbers: the descriptor is of that process, and was opened by one that started it.
   const auto status = sdk::ReadExitStatus(options.followed_fd, options.followed_run);
   if (status && start_ticks)
@@ -147,6 +165,8 @@ void AddUploadCommand(CLI::App* app, int* exit_code) {
   upload->add_option("--app-version", options->app_version)->group("");
   upload->add_option("--user", options->audience.user)->group("");
   upload->add_option("--user-proof", options->audience.user_proof)->group("")->envname("LAGWATCH_USER_PROOF");
+  upload->add_option("--fleet-probes", options->fleet.list_file)->group("");
+  upload->add_option("--fleet-probes-key", options->fleet.list_key)->group("");
   // Set by `lagwatch run`: the descriptor becomes readable when the watched program ends.
   upload->add_option("--follow-fd", options->followed_fd)->group("");
   upload->add_option("--follow-run", options->followed_run)->group("");

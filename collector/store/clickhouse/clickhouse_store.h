@@ -94,6 +94,8 @@ class ClickHouseStore final : public Store, public SettingsStore {
                                                  const std::optional<base::Uuid>& before) override;
   base::Result<std::optional<StoredTrace>> FindTrace(const base::Uuid& id) override;
   // All that are old enough at once.
+  base::Result<std::vector<StoredTrace>> ProbeResults(const ReportFilter& filter, int64_t script_key,
+                                                      int64_t limit) override;
   base::Result<bool> RemoveTracesBefore(int64_t day, int64_t limit) override;
   base::Status PutNote(const ClusterNote& note) override;
   base::Result<std::vector<ClusterNote>> Notes() override;

@@ -29,7 +29,7 @@ Result<std::vector<TraceRow>> ClickHouseStore::TracesOf(std::span<const base::Uu
 
 Result<std::vector<TraceRow>> ClickHouseStore::ListTraces(const ReportFilter& filter, int64_t limit,
                                                           const std::optional<base::Uuid>& before) {
-  std::string where = OfProgram(filter);
+  std::string where = OfProgram(filter) + " AND reason != " + SqlText(report::kProbeReason);
   if (!filter.user.empty()) where += " AND user = " + SqlText(filter.user);
   if (before) where += " AND id < " + SqlId(*before);
   return Guarded([&] {
@@ -48,6 +48,23 @@ Result<std::optional<StoredTrace>> ClickHouseStore::FindTrace(const base::Uuid& 
                          found = StoredTrace{ReadRow(row), row.Text(kColumnCount<decltype(kTraceColumns)>)};
                        });
     return found;
+  });
+}
+
+Result<std::vector<StoredTrace>> ClickHouseStore::ProbeResults(const ReportFilter& filter, int64_t script_key,
+                                                               int64_t limit) {
+  std::string where = OfProgram(filter) + " AND reason = " + SqlText(report::kProbeReason);
+  if (script_key != 0) where += " AND cause = " + std::to_string(script_key);
+  if (!filter.user.empty()) where += " AND user = " + SqlText(filter.user);
+  if (filter.first_day) where += " AND day >= " + DateOf(*filter.first_day);
+  return Guarded([&] {
+    std::vector<StoredTrace> results;
+    connection_.Select(Select(", trace FROM " + schema_.All(kTraces) + " WHERE " + where +
+                              " ORDER BY id DESC, ver DESC LIMIT 1 BY id LIMIT " + std::to_string(limit)),
+                       ColumnKinds(kTraceColumns) + "s", [&](const Row& row) {
+                         results.push_back({ReadRow(row), row.Text(kColumnCount<decltype(kTraceColumns)>)});
+                       });
+    return results;
   });
 }
 

@@ -129,6 +129,10 @@ class SqliteStore final : public Store {
   base::Result<std::optional<StoredTrace>> FindTrace(const base::Uuid& id) override {
     return Read(ReadTrace, id);
   }
+  base::Result<std::vector<StoredTrace>> ProbeResults(const ReportFilter& filter, int64_t script_key,
+                                                      int64_t limit) override {
+    return Read(ReadProbeResults, filter, script_key, limit);
+  }
   base::Result<bool> RemoveTracesBefore(int64_t day, int64_t limit) override;
   base::Status PutNote(const ClusterNote& note) override;
   base::Result<std::vector<ClusterNote>> Notes() override { return Read(ReadNotes); }

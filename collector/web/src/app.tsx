@@ -16,6 +16,8 @@ import { Loading, NotThere } from "./parts/states";
 const CausePage = lazy(() => import("./cause/cause_page").then((file) => file.CausePage));
 const ReportPage = lazy(() => import("./report/report_page").then((file) => file.ReportPage));
 const RatePage = lazy(() => import("./rate/rate_page").then((file) => file.RatePage));
+const ProbesPage = lazy(() => import("./probes/probes_page").then((file) => file.ProbesPage));
+const ProbePage = lazy(() => import("./probes/probes_page").then((file) => file.ProbePage));
 const SettingsPage = lazy(() => import("./settings/settings_page").then((file) => file.SettingsPage));
 const GlossaryPage = lazy(() => import("./glossary/glossary_page").then((file) => file.GlossaryPage));
 const LivePage = lazy(() => import("./live/live_page").then((file) => file.LivePage));
@@ -39,6 +41,8 @@ const kPages = {
   report: guarded(ReportPage),
   rate: guarded(RatePage),
   live: guarded(LivePage),
+  probes: guarded(ProbesPage),
+  probe: guarded(ProbePage),
   settings: guarded(SettingsPage),
   connect: guarded(ConnectPage),
   glossary: guarded(GlossaryPage),
@@ -56,6 +60,8 @@ function Pages() {
             <Route path={below("/reports/:report")} component={kPages.report} />
             <Route path={below("/hang-rate")} component={kPages.rate} />
             <Route path={below("/live")} component={kPages.live} />
+            <Route path={below("/probes")} component={kPages.probes} />
+            <Route path={below("/probes/:script")} component={kPages.probe} />
             <Route path={below("/settings")} component={kPages.settings} />
             <Route path={below("/connect")} component={kPages.connect} />
             <Route path={below("/glossary")} component={kPages.glossary} />

@@ -90,6 +90,14 @@ TEST_F(OpenApiTest, TheProgramAnswersAsItSays) {
   const report::TraceRecord trace = testing::TraceOf(report.header.id);
   std::string batch = BatchOf(report);
   testing::AppendTrace(trace, &batch);
+  const report::TraceRecord probe = testing::ProbeAnswerOf(
+      {.script = std::string(64, 'b'),
+       .name = "who-calls",
+       .hits = 3,
+       .tables = {{"calls", "count", "", false, {"caller"}, {{.key = {R"(["Draw","main"])"}, .count = 3}}},
+                  {"times", "histogram", "ns", true, {}, {{.count = 2, .buckets = {{{}, 1}, {1024, 1}}}}},
+                  {"mean", "avg", "ns", false, {"path"}, {{.key = {"null"}, .count = 2, .value = 5}}}}});
+  testing::AppendTrace(probe, &batch);
   ASSERT_EQ(client.Post(batch).json()["rejected"], 0);
   client.headers[1] = "Content-Type: application/json";
   const std::string config = R"({"threshold_ms": 700})";
@@ -121,6 +129,8 @@ TEST_F(OpenApiTest, TheProgramAnswersAsItSays) {
         "?format=collapsed", "?format=nanoscope"}},
       {"GET /v1/traces/{id}/flame", base::ToString(trace.id)},
       {"query GET /v1/traces/{id}/flame", {"", "?tid=101"}},
+      {"GET /v1/probes/{script}", std::string(64, 'b')},
+      {"query GET /v1/probes/{script}", {"", "?format=collapsed"}},
       {"query GET /v1/clusters", {"", "?days=14&q=LOOKUP", "?state=all"}},
       {"query GET /v1/compare", "?baseline=2.3.1&version=2.3.1"},
       {"GET /v1/clusters/{key}", key},
@@ -141,6 +151,8 @@ TEST_F(OpenApiTest, TheProgramAnswersAsItSays) {
       {"body POST /v1/admin/allowlist", {{"user", "u-1"}}},
       {"body POST /v1/admin/capture-requests", {{"cluster", key}}},
       {"DELETE /v1/admin/capture-requests/{cluster}", key},
+      {"body POST /v1/admin/probe-requests", {{"script", std::string(64, 'b')}, {"duration_s", 5}}},
+      {"DELETE /v1/admin/probe-requests/{script}", std::string(64, 'b')},
       {"GET /v1/admin/clusters/{key}", key},
       {"PATCH /v1/admin/clusters/{key}", key},
       {"body POST /v1/admin/deletions", {{"kind", "user"}, {"subject", "nobody"}}},

@@ -99,6 +99,40 @@ TEST_F(TraceStoreTest, ListsTracesTheNewestFirst) {
   EXPECT_THAT(ids_of({.app = "viewer"}, 10, {}), SizeIs(0));
 }
 
+TEST_F(TraceStoreTest, ListsResultsOfProbesByScriptAndApartFromTraces) {
+  const auto answer_of_day = [](int64_t day, char digit, const std::string& version) {
+    report::TraceRecord answer =
+        testing::ProbeAnswerOf({.script = std::string(64, digit), .hits = 1}, day * kMsPerDay + 5);
+    answer.app_version = version;
+    return answer;
+  };
+  const report::TraceRecord old = answer_of_day(kTraceDay, 'f', "1");
+  const report::TraceRecord young = answer_of_day(kTraceDay + 1, 'f', "2");
+  const report::TraceRecord other = answer_of_day(kTraceDay + 2, '1', "2");
+  const report::TraceRecord trace = TraceOfDay(kTraceDay);
+  Commit({old, young, other, trace});
+  const auto ids_of = [&](const ReportFilter& filter, char digit, int64_t limit) {
+    const auto key = digit == 0 ? 0 : report::KeyOfScript(std::string(64, digit));
+    const auto results = store_->ProbeResults(filter, static_cast<int64_t>(key), limit);
+    EXPECT_TRUE(results.ok()) << results.status().message();
+    std::vector<base::Uuid> ids;
+    for (const StoredTrace& result : *results) {
+      EXPECT_TRUE(report::UnpackProbeResult(result.trace).ok());
+      ids.push_back(result.row.id);
+    }
+    return ids;
+  };
+  EXPECT_THAT(ids_of({}, 0, 10), ElementsAre(other.id, young.id, old.id));
+  EXPECT_THAT(ids_of({}, 'f', 10), ElementsAre(young.id, old.id));
+  EXPECT_THAT(ids_of({}, 'f', 1), ElementsAre(young.id));
+  EXPECT_THAT(ids_of({.version = "1"}, 'f', 10), ElementsAre(old.id));
+  EXPECT_THAT(ids_of({.first_day = kTraceDay + 1}, 'f', 10), ElementsAre(young.id));
+  EXPECT_THAT(ids_of({.user = "u-0"}, 0, 10), SizeIs(0));
+  const auto traces = store_->ListTraces({}, 10, {});
+  ASSERT_EQ(traces->size(), 1u);
+  EXPECT_EQ(traces->front().id, trace.id);
+}
+
 TEST_F(TraceStoreTest, OldTracesGoBeforeTheirReportsAndWithThem) {
   const report::TraceRecord old = TraceOfDay(kTraceDay - 40);
   const report::TraceRecord young = TraceOfDay(kTraceDay - 10);

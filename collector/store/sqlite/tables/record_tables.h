@@ -44,6 +44,8 @@ std::vector<TraceRow> ReadTracesOf(Database* database, std::span<const base::Uui
 std::vector<TraceRow> ListTracesIn(Database* database, const ReportFilter& filter, int64_t limit,
                                    const std::optional<base::Uuid>& before);
 std::optional<StoredTrace> ReadTrace(Database* database, const base::Uuid& id);
+std::vector<StoredTrace> ReadProbeResults(Database* database, const ReportFilter& filter, int64_t script_key,
+                                          int64_t limit);
 
 // Losses and their sums.
 

@@ -61,7 +61,7 @@ std::vector<TraceRow> ListTracesIn(Database* database, const ReportFilter& filte
   const base::Uuid beyond = before.value_or(end);
   static const std::string sql = Select(R"sql(
     FROM traces
-    WHERE id < ?1 AND (?2 = '' OR app = ?2) AND (?3 = '' OR version = ?3) AND (?4 = '' OR user = ?4)
+    WHERE id < ?1 AND reason <> 'probe' AND (?2 = '' OR app = ?2) AND (?3 = '' OR version = ?3) AND (?4 = '' OR user = ?4)
     ORDER BY id DESC
     LIMIT ?5
   )sql");
@@ -78,6 +78,24 @@ std::optional<StoredTrace> ReadTrace(Database* database, const base::Uuid& id) {
   row.Bind(id);
   if (!row.Step()) return std::nullopt;
   return StoredTrace{ReadTraceRow(row), row.Bytes(kTraceColumn)};
+}
+
+std::vector<StoredTrace> ReadProbeResults(Database* database, const ReportFilter& filter, int64_t script_key,
+                                          int64_t limit) {
+  constexpr int kTraceColumn = kColumnCount<decltype(kTraceColumns)>;
+  static const std::string sql = Select(R"sql(, trace
+    FROM traces JOIN packed_traces USING (row)
+    WHERE traces.id >= ?1 AND reason = 'probe' AND (?2 = 0 OR cause = ?2) AND (?3 = '' OR app = ?3)
+      AND (?4 = '' OR version = ?4) AND (?5 = '' OR user = ?5)
+    ORDER BY traces.id DESC
+    LIMIT ?6
+  )sql");
+  return database->Use(sql.c_str())
+      .Bind(FirstIdOf(filter.first_day.value_or(0)), script_key, filter.app, filter.version, filter.user,
+            limit)
+      .All([](const Statement& row) {
+        return StoredTrace{ReadTraceRow(row), row.Bytes(kTraceColumn)};
+      });
 }
 
 }  // namespace lagwatch::collector

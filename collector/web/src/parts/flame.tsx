@@ -24,9 +24,9 @@ const kFrameHeight = 20;
 const kMostNodes = 800; // that a browser draws in a moment
 const kHint = "Arrow keys go from frame to frame, Enter zooms in, Escape zooms out.";
 
-function describe(node: LaidOutNode, total: number): string {
+function describe(node: LaidOutNode, total: number, show: (value: number) => string): string {
   const { frame, name, value } = node.data;
-  const share = `${duration(value)}, ${percent(value / total)}`;
+  const share = `${show(value)}, ${percent(value / total)}`;
   if (node.data.folded) return `${name} functions: ${share}. Enter or a click shows them`;
   if (!frame) return `all: ${share}`;
   const line = frame.file ? ` at ${frame.file}${frame.line ? `:${frame.line}` : ""}` : "";
@@ -61,6 +61,7 @@ class Drawing {
     private readonly onCurrent: (text: string) => void,
     private readonly onFolded: (node: FlameNode) => void,
     private readonly onSelected: (frame: FlameFrame | null) => void,
+    show: (value: number) => string,
   ) {
     const tree = foldedTree(whole, kMostNodes);
     this.chart = flamegraph()
@@ -71,16 +72,16 @@ class Drawing {
       .minFrameSize(1)
       .transitionDuration(matchMedia("(prefers-reduced-motion: reduce)").matches ? 0 : 200)
       .getName((node) => marked(shortName(node.data.name)))
-      .setLabelHandler((node) => marked(describe(node, tree.value)))
+      .setLabelHandler((node) => marked(describe(node, tree.value, show)))
       .setColorMapper((node) => colorOf(node, isDark.value))
       .setSearchMatch(
         (node, term) => term !== "" && node.data.name.toLowerCase().includes(term.toLowerCase()),
       )
       .setSearchHandler(() => undefined)
       .onClick((node) => (node.data.folded ? this.onFolded(node.data.folded) : this.show(node)))
-      .onHover((node) => onCurrent(describe(node, tree.value)));
+      .onHover((node) => onCurrent(describe(node, tree.value, show)));
     select(element).datum(tree).call(this.chart);
-    this.describeCurrent = (node) => describe(node, tree.value);
+    this.describeCurrent = (node) => describe(node, tree.value, show);
   }
 
   private readonly describeCurrent: (node: LaidOutNode) => string;
@@ -130,12 +131,19 @@ interface FlameProps {
   label: string;
   firstOrder?: FlameOrder;
   orders?: readonly FlameOrder[]; // that the stacks can be shown in
+  show?: (value: number) => string; // of what is no time
 }
 
 const kOrders: Readonly<Record<FlameOrder, string>> = { "left-heavy": "Left heavy", time: "Time order" };
 const kAllOrders: readonly FlameOrder[] = ["left-heavy", "time"];
 
-export function Flame({ stacks, label, firstOrder = "left-heavy", orders = kAllOrders }: FlameProps) {
+export function Flame({
+  stacks,
+  label,
+  firstOrder = "left-heavy",
+  orders = kAllOrders,
+  show = duration,
+}: FlameProps) {
   const place = useRef<HTMLDivElement>(null);
   const drawing = useRef<Drawing | null>(null);
   const [order, setOrder] = useState(firstOrder);
@@ -158,7 +166,7 @@ export function Flame({ stacks, label, firstOrder = "left-heavy", orders = kAllO
   useEffect(() => {
     if (!place.current || width === 0 || total === 0) return;
     const whole = part ?? flameTree(stacks, order);
-    const drawn = new Drawing(place.current, whole, setText, setPart, setSelected);
+    const drawn = new Drawing(place.current, whole, setText, setPart, setSelected, show);
     drawing.current = drawn;
     if (term !== "") drawn.search(term);
     return () => drawn.remove();
@@ -189,7 +197,7 @@ export function Flame({ stacks, label, firstOrder = "left-heavy", orders = kAllO
           />
         </label>
         {part && <button onClick={() => setPart(null)}>All functions</button>}
-        <span class="muted small">{duration(total)} of samples</span>
+        <span class="muted small">{show === duration ? `${duration(total)} of samples` : show(total)}</span>
       </div>
       <div
         ref={place}

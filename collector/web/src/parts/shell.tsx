@@ -60,6 +60,7 @@ export function Shell({ children }: { children: ComponentChildren }) {
           <Way to="/live">
             Live <i class={live ? "pulse on" : "pulse"} aria-hidden="true" />
           </Way>
+          <Way to="/probes">Probes</Way>
           {isAdmin() && <Way to="/settings">Settings</Way>}
           <Way to="/glossary">Glossary</Way>
         </nav>

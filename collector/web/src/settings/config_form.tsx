@@ -10,6 +10,7 @@ import { CaptureRequests } from "./capture_requests";
 import { DiffView } from "./diff_view";
 import { asText, numberProblem, textsOf, withValue, type ConfigObject, type Range } from "./draft";
 import { settingsOf, type KnownSetting } from "./known_settings";
+import { ProbeRequests } from "./probe_requests";
 
 interface EditProps {
   draft: ConfigObject;
@@ -255,6 +256,7 @@ export function ConfigForm({ state, onChanged }: { state: ConfigState; onChanged
         ))}
         <Allowlist draft={draft} onDraft={setDraft} />
         <CaptureRequests draft={draft} onDraft={setDraft} />
+        <ProbeRequests draft={draft} onDraft={setDraft} />
         <fieldset>
           <legend>Emergency</legend>
           <label class="check">

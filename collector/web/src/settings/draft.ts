@@ -11,6 +11,14 @@ export interface CaptureRequest {
   readonly interval_us?: number;
 }
 
+export interface ProbeRequest {
+  readonly script: string;
+  readonly app?: string;
+  readonly app_version?: string;
+  readonly user_share_ppm?: number;
+  readonly duration_s?: number;
+}
+
 // A key without a value is not there: the program's own option holds.
 export function withValue(config: ConfigObject, name: string, value: unknown): ConfigObject {
   const { [name]: _, ...others } = config;
@@ -23,6 +31,9 @@ export const textsOf = (value: unknown): readonly string[] =>
 
 export const requestsOf = (value: unknown): readonly CaptureRequest[] =>
   Array.isArray(value) ? (value as CaptureRequest[]) : [];
+
+export const probeRequestsOf = (value: unknown): readonly ProbeRequest[] =>
+  Array.isArray(value) ? (value as ProbeRequest[]) : [];
 
 export function numberProblem(text: string, range: Range): string | null {
   if (text === "") return null;

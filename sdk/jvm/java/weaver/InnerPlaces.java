@@ -258,7 +258,7 @@ final class InnerPlaces extends InstructionVisitor {
   }
 
   private void ticks() {
-    mv.visitMethodInsn(Opcodes.INVOKESTATIC, Weaver.HOOKS, Weaver.Hook.TICKS.method, Weaver.Hook.TICKS.descriptor, false);
+    mv.visitMethodInsn(Opcodes.INVOKESTATIC, HooksClass.NAME, Weaver.Hook.TICKS.method, Weaver.Hook.TICKS.descriptor, false);
   }
 
   private void pushZeros(int count) {
@@ -290,6 +290,6 @@ final class InnerPlaces extends InstructionVisitor {
   private void callHook(InnerSite site, int atLine) {
     mv.visitLdcInsn(atLine);
     mv.visitLdcInsn(site.id);
-    mv.visitMethodInsn(Opcodes.INVOKESTATIC, Weaver.HOOKS, Weaver.Hook.INSIDE.method, Weaver.Hook.INSIDE.descriptor, false);
+    mv.visitMethodInsn(Opcodes.INVOKESTATIC, HooksClass.NAME, Weaver.Hook.INSIDE.method, Weaver.Hook.INSIDE.descriptor, false);
   }
 }
