@@ -30,6 +30,7 @@
 #include "tools/read/output.h"
 #include "tools/read/table.h"
 #include "tools/rules/rule_options.h"
+#include "tools/run/jvm_attach.h"
 #include "tools/run/preload_attach.h"
 #include "tools/watch/targets.h"
 
