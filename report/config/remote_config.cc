@@ -89,7 +89,7 @@ Status ReadProbeRequest(const json& item, ProbeRequest* request) {
   if (!item.is_object()) return WrongType("probe_requests", "an array of objects");
   for (const auto& [name, text] : {std::pair("script", &request->script), std::pair("app", &request->app),
                                    std::pair("app_version", &request->app_version)}) {
-    if (Status status = ReadText(item, name, text); !status.ok()) return status;
+    if (!ReadText(item, name, text).ok()) return WrongType(std::string("probe_requests.") + name, "a text");
   }
   if (Status status = ReadNumber(item, "user_share_ppm", 0, ProbeRequest::kAllPpm, &request->user_share_ppm);
       !status.ok())

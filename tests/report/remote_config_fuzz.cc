@@ -25,6 +25,11 @@ void CheckDocument(std::string_view text) {
     if (value && (*value < key.least || *value > key.most)) abort();
   }
   if (config->capture_requests.size() > CaptureRequest::kMaxRequests) abort();
+  if (config->probe_requests.size() > ProbeRequest::kMaxRequests) abort();
+  for (const ProbeRequest& request : config->probe_requests) {
+    if (request.user_share_ppm > ProbeRequest::kAllPpm) abort();
+    if (request.duration_s == 0 || request.duration_s > ProbeRequest::kMostDurationS) abort();
+  }
   for (const CaptureRequest& request : config->capture_requests) {
     const bool is_in_range = request.interval_us >= CaptureRequest::kLeastIntervalUs &&
                              request.interval_us <= CaptureRequest::kMostIntervalUs;

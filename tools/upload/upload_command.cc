@@ -68,7 +68,8 @@ void SendWhileRunning(sdk::UploadService* service, const UploadOptions& options)
                                  .app_version = options.app_version,
                                  .user = options.audience.user},
                    [service] { return service->config(); });
-  const auto look_ms = static_cast<int>(std::chrono::milliseconds(kLookPeriod).count());
+  // A probe needs attention; a reason to refuse one can wait.
+  const int look_ms = options.fleet.list_file.empty() ? 2'000 : 500;
   while (poll(&followed, 1, prober ? look_ms : -1) <= 0) {
     if (prober) prober->Step();
   }

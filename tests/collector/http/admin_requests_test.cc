@@ -195,6 +195,28 @@ TEST_F(AdminRequestsTest, CapturesAreAskedForAndCalledOff) {
   EXPECT_EQ(Delete("/v1/admin/capture-requests/12ab").status, 404);
 }
 
+TEST_F(AdminRequestsTest, ProbesAreAskedForByProgramAndVersionAndCalledOff) {
+  const std::string script(64, 'a');
+  const auto ask = [&](const std::string& more) {
+    return Send("POST", "/v1/admin/probe-requests", R"({"script": ")" + script + '"' + more + "}").status;
+  };
+  EXPECT_EQ(ask(R"(, "app": "shop", "duration_s": 5)"), 200);
+  EXPECT_EQ(ask(R"(, "app": "shop", "duration_s": 9)"), 200);
+  EXPECT_EQ(ask(R"(, "app": "bank")"), 200);
+  // An object's keys are sorted.
+  EXPECT_EQ(Config()["config"]["probe_requests"].dump(), R"([{"app":"shop","duration_s":9,"script":")" +
+                                                             script + R"("},{"app":"bank","script":")" +
+                                                             script + R"("}])");
+  EXPECT_EQ(ask(R"(, "duration_s": 0)"), 400);
+  EXPECT_EQ(ask(R"(, "duration_s": 3601)"), 400);
+  EXPECT_EQ(ask(R"(, "user_share_ppm": 1000001)"), 400);
+  EXPECT_EQ(ask(R"(, "text": "f { count }")"), 400);
+  EXPECT_EQ(Send("POST", "/v1/admin/probe-requests", R"({"script": "AB"})").status, 400);
+  EXPECT_EQ(Delete("/v1/admin/probe-requests/" + script).status, 200);
+  EXPECT_EQ(Config()["config"]["probe_requests"], Json::array());
+  EXPECT_EQ(Delete("/v1/admin/probe-requests/" + script).status, 404);
+}
+
 TEST_F(AdminRequestsTest, ACutOffLineOfTheAuditLogHidesNoOther) {
   audit_.Add("a", "first", "x");
   std::ofstream(directory_ / "audit.jsonl", std::ios::app) << R"({"wall_ms": 1, "by)";

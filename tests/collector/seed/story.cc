@@ -133,9 +133,51 @@ class Story {
           seeder_->AddUse(app, release.version, day);
     for (const Cause& cause : Causes())
       for (const std::string& version : cause.versions) Freeze(cause, version);
+    for (const char* version : {"1.9", "1.10"})
+      for (int user = 0; user < 3; ++user) AnswerProbe(version, user);
+    AddAnswer({.script = std::string(64, 'e'), .refusal = "the script is not in the list of --fleet-probes"},
+              "1.10", 3);
   }
 
  private:
+  // Use of the player's cache, by a script that is in the lists of all users but one.
+  void AnswerProbe(const std::string& version, int user) {
+    const std::string stack = R"(["Cache::Find","Library::LoadCover","Player::OnFrame","main"])";
+    const std::string other = R"(["Cache::Find","Playlist::Load","Player::OnOpen","main"])";
+    AddAnswer({.script = std::string(64, 'd'),
+               .name = "cache-use",
+               .functions = 1,
+               .hits = 90,
+               .left_out = 8,
+               .tables = {{"by kind",
+                           "count",
+                           "",
+                           true,
+                           {"kind"},
+                           {{.key = {R"("cover")"}, .count = 60}, {.key = {R"("list")"}, .count = 30}}},
+                          {"callers",
+                           "count",
+                           "",
+                           false,
+                           {"stack"},
+                           {{.key = {stack}, .count = 60}, {.key = {other}, .count = 30}}},
+                          {"times",
+                           "histogram",
+                           "ns",
+                           false,
+                           {},
+                           {{.count = 90, .buckets = {{1'024, 10}, {2'048, 50}, {4'096, 30}}}}}}},
+              version, user);
+  }
+  void AddAnswer(const report::ProbeResult& result, const std::string& version, int user) {
+    report::TraceRecord record = ProbeAnswerOf(result, seeder_->BeginOf(0));
+    record.app = "player";
+    record.app_version = version;
+    record.user = "u-" + std::to_string(user);
+    record.begin_wall_ms = static_cast<uint64_t>(seeder_->BeginOf(0));
+    seeder_->Add(report::RecordType::kTrace, report::EncodeTraceRecord(record));
+  }
+
   void Freeze(const Cause& cause, const std::string& version) {
     const auto& programs = Programs();
     const auto program =

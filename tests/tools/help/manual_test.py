@@ -21,7 +21,7 @@ def output(*command: str, **more) -> str:
 
 def commands_in(help_text: str) -> list[str]:
     part = help_text.split("Subcommands:\n")[1].split("\n\n")[0]
-    return re.findall(r"^  ([a-z]+)", part, re.MULTILINE)
+    return re.findall(r"^  ([a-z-]+)", part, re.MULTILINE)
 
 
 def rendered(page: pathlib.Path) -> str:

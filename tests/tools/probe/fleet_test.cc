@@ -186,7 +186,7 @@ TEST_F(FleetProbes, EndWithTheirTimeAndRunOnlyInProgramsThatAreMeant) {
   const Json answers = Answers(script, 1);
   EXPECT_EQ(answers["runs"], 1);
   EXPECT_EQ(CodeOf(program), code);
-  EXPECT_EQ(Armed(*program), "");
+  EXPECT_EQ(Armed(*program).find("for the collector"), std::string::npos);
   EXPECT_EQ(Get("/v1/probes").json().size(), 1u);
   EXPECT_EQ(Get("/v1/probes/" + of_others).status, 404);
   End(program);

@@ -24,7 +24,7 @@ function Buckets({ row, unit }: { row: Row; unit: string }) {
         <tr key={each.from}>
           <th scope="row">{each.from === null ? "less" : shown(each.from, unit)}</th>
           <td class="number">{count(each.count)}</td>
-          <td class="bar">
+          <td class="share">
             <meter min={0} max={most} value={each.count} aria-hidden="true" />
           </td>
         </tr>
@@ -63,10 +63,11 @@ function FlameOf({ table }: { table: ProbeTable }) {
 }
 
 function Rows({ table }: { table: ProbeTable }) {
+  const isAverage = table.kind === "avg";
   return (
     <Table
       label={table.name}
-      columns={[...table.keys.map((key) => key), { number: table.kind }, { number: "Hits" }]}
+      columns={[...table.keys, { number: table.kind }, ...(isAverage ? [{ number: "Hits" }] : [])]}
     >
       {table.rows.slice(0, kMostShown).map((row) => (
         <tr key={JSON.stringify(row.key)}>
@@ -76,7 +77,7 @@ function Rows({ table }: { table: ProbeTable }) {
             </th>
           ))}
           <td class="number">{shown(numberOf(table, row), table.kind === "count" ? "" : table.unit)}</td>
-          <td class="number">{row.count === 0 ? "–" : count(row.count)}</td>
+          {isAverage && <td class="number">{count(row.count)}</td>}
         </tr>
       ))}
     </Table>

@@ -55,7 +55,7 @@ export function ProbeRequests({
           <span class="unseen">Program of the probe</span>
           <input
             name="probe-app"
-            placeholder="program, or any"
+            placeholder="any program"
             value={app}
             onInput={(event) => setApp(event.currentTarget.value.trim())}
           />
@@ -64,7 +64,7 @@ export function ProbeRequests({
           <span class="unseen">Version of the probe</span>
           <input
             name="probe-version"
-            placeholder="version, or any"
+            placeholder="any version"
             value={version}
             onInput={(event) => setVersion(event.currentTarget.value.trim())}
           />
