@@ -5,6 +5,7 @@
 #include <sys/resource.h>
 #include <sys/socket.h>
 #include <sys/syscall.h>
+#include <syslog.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -23,6 +24,8 @@
 #include "base/ticks.h"
 #include "probe/run/interpreter.h"
 #include "probe/verify/verifier.h"
+#include "sdk/probe/forbidden_mark.h"
+#include "tools/inject/mappings.h"
 #include "tools/probe/kernel_events.h"
 #include "tools/probe/kernel_service.h"
 #include "tools/probe/process_functions.h"
@@ -107,12 +110,18 @@ class KernelService {
 
   void Run() {
     constexpr int kPumpMs = 20;
+    constexpr int64_t kLookNs = base::kNsPerSecond / 2;
+    int64_t look_ns = base::SystemClock().MonoNs() + kLookNs;
     while (true) {
       pollfd polled[] = {{console_.get(), POLLIN, 0}, {process_.get(), POLLIN, 0}};
       poll(polled, std::size(polled), kPumpMs);
       Pump();
       if (polled[0].revents != 0 && !Answer()) return;
       if (polled[1].revents != 0) return End();
+      const int64_t now_ns = base::SystemClock().MonoNs();
+      if (now_ns < look_ns) continue;
+      if (events_ && AreForbidden()) return End();
+      look_ns = now_ns + kLookNs;
     }
   }
 
@@ -131,6 +140,13 @@ class KernelService {
     const probe::VerifiedProbe* probe;
     uint64_t address;
   };
+
+  // Also to root.
+  bool AreForbidden() const {
+    return std::ranges::any_of(ReadMappings(pid_), [](const Mapping& mapping) {
+      return mapping.path.find(sdk::kForbiddenMark) != std::string::npos;
+    });
+  }
 
   bool Answer() {
     sdk::ProbeMessageHeader header;
@@ -154,6 +170,7 @@ class KernelService {
   bool Arm(const std::string& body) {
     const auto question = sdk::DecodeProbeBody<sdk::ArmQuestion>(body);
     if (!question) return Refuse("the question is damaged");
+    if (AreForbidden()) return Refuse("it has forbidden probes");
     if (question->stays) return Refuse("--leave: the kernel's probes end with this command");
     auto parsed = probe::ParseProgram(question->program);
     if (!parsed.ok()) return Refuse(parsed.status().message());
@@ -165,6 +182,8 @@ class KernelService {
       if (const std::string why = WhyNotByTheKernel(each); !why.empty()) return Refuse(why);
       if (each.place().kind == probe::PlaceKind::kReturn) mechanism_ns = kUprobeReturnNs;
     }
+    syslog(LOG_AUTH | LOG_NOTICE, "lagwatch[%d]: user 0 arms a probe of the kernel in process %d: %.800s",
+           getpid(), pid_, question->title.c_str());
     MeasureTicks();
     memory_ = base::MapBlock<char>(probe::ProbeState::Bytes(*program_));
     if (memory_ == nullptr) return Refuse("no memory is left");
