@@ -5,6 +5,9 @@
 
 namespace lagwatch::sdk {
 
+// A part of the mapping's name.
+inline constexpr char kForbiddenMark[] = "lagwatch-no-probes";
+
 // Makes the mark, which children that are forked inherit. False without memory or descriptors.
 bool MakeForbiddenMark();
 // Whether it is there; also true if that cannot be known.

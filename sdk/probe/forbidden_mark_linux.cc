@@ -10,11 +10,6 @@
 #include "sdk/probe/forbidden_mark.h"
 
 namespace lagwatch::sdk {
-namespace {
-
-constexpr char kForbiddenMark[] = "lagwatch-no-probes";
-
-}  // namespace
 
 // A page without access costs no memory.
 bool MakeForbiddenMark() {

@@ -13,7 +13,6 @@
 #include "base/clock.h"
 #include "base/process/run_guarded.h"
 #include "sdk/probe/loop_sites.h"
-#include "trace/hooks/frame_pointer_walk.h"
 #include "trace/instrument/code_writer.h"
 
 namespace lagwatch::sdk {
@@ -83,7 +82,6 @@ void ProbeService::Run(void* self) {
         service->start_status_ = socket.status();
         if (socket.ok()) service->socket_ = std::move(socket).value();
         service->first_ticks_ = base::ReadTickPair(base::SystemClock());
-        trace::FindOwnStacks();
         const bool serves = service->start_status_.ok();
         service->started_.Wake();
         if (serves) service->Serve();
@@ -108,6 +106,7 @@ void ProbeService::Run(void* self) {
 
 void ProbeService::Serve() {
   guard_.Arm(prober_);
+  static_cast<void>(Prolong());  // consoles could not be accepted until now
   int64_t next_timer_ns = INT64_MAX;
   for (int64_t now_ns = NowNs(); !MayEnd(now_ns); now_ns = NowNs()) {
     Wait(next_timer_ns);

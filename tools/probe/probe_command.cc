@@ -22,6 +22,7 @@
 #include "tools/probe/console.h"
 #include "tools/probe/debug_types.h"
 #include "tools/probe/function_search.h"
+#include "tools/probe/kernel_service.h"
 #include "tools/probe/process_functions.h"
 #include "tools/probe/script.h"
 #include "tools/probe/script_arming.h"
@@ -53,6 +54,7 @@ struct ProbeOptions : ConsoleOptions {
   bool lists_armed = false;
   bool reattaches = false;
   bool disarms = false;
+  bool is_of_kernel = false;
   bool is_at_start = false;  // of `lagwatch run --probe`: the program waits for it
 };
 
@@ -129,11 +131,14 @@ int ArmAndShow(pid_t pid, const Script& script, const ProbeOptions& options) {
   if (options.is_at_start) dup2(STDERR_FILENO, STDOUT_FILENO);
   if (base::Status status = CheckSinks(options); !status.ok()) return Refuse(status.message());
   // Connected first: the program goes on when the console is gone.
-  auto client = options.is_at_start ? AwaitService(pid) : ServiceClient::Connect(pid);
-  if (options.is_at_start && !client.ok()) return Refuse(client.status().message());
+  auto client = options.is_at_start    ? AwaitService(pid)
+                : options.is_of_kernel ? StartKernelService(pid)
+                                       : ServiceClient::Connect(pid);
+  if ((options.is_at_start || options.is_of_kernel) && !client.ok()) return Refuse(client.status().message());
   // The script matters only where it could be armed.
   const base::Status can_open = client.ok() ? base::Status() : CheckCanAttach(pid);
-  if (!can_open.ok()) return Refuse(can_open.message());
+  if (!can_open.ok())
+    return Refuse(can_open.message() + "; as root, --kernel counts calls by the kernel's probes");
   auto functions = FunctionsOf(pid, options.rules);
   if (!functions.ok()) return Refuse(functions.status().message());
   auto prepared = PrepareScript(script, &*functions);
@@ -407,6 +412,8 @@ void AddProbeCommand(CLI::App* app, int* exit_code) {
   probe->add_flag("--disarm", options->disarms, "Take a script's probes away");
   probe->add_option("--event", options->event, "Send an event to the armed scripts: NAME, or NAME=NUMBER");
   probe->add_option("--level", options->level, "Set the level of an armed script");
+  probe->add_flag("--kernel", options->is_of_kernel,
+                  "Use the kernel's probes, as root: for programs that cannot load lagwatch's library");
   probe->add_flag("--at-start", options->is_at_start)->group("");
   probe->add_option("--id", options->id, "The armed script that is meant, if there are several");
   probe->callback([=] { *exit_code = Run(*options); });

@@ -28,6 +28,9 @@ class ServiceClient {
   // Errors: kInvalid if the process is no JVM, else those of CheckCanAttachJvm() and LoadIntoJvm().
   static base::Result<ServiceClient> OpenJvm(pid_t pid);
 
+  // To a service of this process, about process `pid`.
+  static ServiceClient Over(base::OwnedFd fd, pid_t pid) { return {std::move(fd), pid}; }
+
   // The answer to a question. Errors: kInvalid with the process's reason; kUnavailable if it has ended.
   template <typename Answer, typename Question>
   base::Result<Answer> Ask(sdk::ProbeMessageKind kind, Question question, sdk::ProbeMessageKind expected) {

@@ -294,6 +294,56 @@ TEST_P(HitState, StaysAsItWas) {
   EXPECT_EQ(stats.faulted, 0U);
 }
 
+// Changes all that a function may change, and leaves the x87 unit's exceptions behind.
+void ChangeEverything() {
+  static const ProcessorState other = StateOf(4711, 0x1f80, 0x037f);
+  asm volatile(
+      "fld1\n fldz\n fdivrp\n fstp %%st(0)\n"
+      "mov %0, %%rbx\n"
+      "cmp $64, %1\n"
+      "je 1f\n"
+      "move_low load_xmm\n"
+      "cmp $32, %1\n"
+      "jne 2f\n"
+      "move_low load_ymm\n"
+      "jmp 2f\n"
+      "1:\n"
+      "move_low load_zmm\n"
+      "move_high load_zmm\n"
+      "move_masks load_mask\n"
+      "2:\n"
+      :
+      : "r"(&other), "r"(WidestVector())
+      : "rbx", "memory", "cc");
+  std::feraiseexcept(FE_INEXACT | FE_OVERFLOW);
+}
+
+TEST_F(HitState, OutlivesHandlersThatChangeEverything) {
+  static int hits = 0;
+  static constexpr trace::ProbeHandlers kHandlers{.on_entry =
+                                                      [](const trace::ProbeEntry&, void*) {
+                                                        ++hits;
+                                                        ChangeEverything();
+                                                      },
+                                                  .on_return =
+                                                      [](const trace::ProbeReturn&, void*) {
+                                                        ++hits;
+                                                        ChangeEverything();
+                                                      }};
+  ASSERT_NE(ProberOfStates().Arm(reinterpret_cast<uint64_t>(&hit_state_function), &kHandlers, nullptr).id,
+            0U);
+  const uint32_t own_way = lagwatch_saved_way;
+  for (uint32_t way = 0; way <= own_way; ++way) {
+    lagwatch_saved_way = way;
+    // A narrower way is of a processor that has no wider registers.
+    const uint64_t widest = way == 0 || way == own_way ? WidestVector() : 32 * way;
+    for (uint64_t width = 16; width <= widest; width *= 2)
+      for (const uint32_t mxcsr : {0x1f80, 0x7f80 | 0x21}) ExpectKept(9 + way, width, mxcsr, 0x037f);
+  }
+  lagwatch_saved_way = own_way;
+  EXPECT_GT(hits, 10);
+}
+
 // Also on processors that have less.
 TEST_F(HitState, StaysAsItWasInEachWay) {
   auto* script = new StateScript("f { count by stack; sum(cpu_time) }");
@@ -341,8 +391,8 @@ INSTANTIATE_TEST_SUITE_P(
                       "f(long n) -> long @return { count by n, returned, stack }",
                       "f(long n) -> double @return { avg(returned / 0.0); max(returned * 1.1) }"));
 
-// A caller whose frame is found by the frame pointer.
-[[gnu::noinline, gnu::optimize("no-omit-frame-pointer")]] uint64_t CallBelowAnArray(size_t size) {
+// A caller whose frame is found by the frame pointer, since its size varies.
+[[gnu::noinline]] uint64_t CallBelowAnArray(size_t size) {
   auto* array = static_cast<volatile char*>(__builtin_alloca(size));
   array[0] = 1;
   const long double number = 1;

@@ -45,7 +45,22 @@ TEST_F(ForbiddenProbes, AreRefusedUnderRunWithNoProbes) {
   const std::string before = Code();
   EXPECT_EQ(Ask({pid(), "add_numbers { count }"}), 2);
   EXPECT_THAT(errors_, HasSubstr("it has forbidden probes"));
+  EXPECT_EQ(Ask({pid(), "add_numbers { count }", "--kernel"}), 2);
+  EXPECT_THAT(errors_, HasSubstr(geteuid() == 0 ? "it has forbidden probes" : "need root"));
   EXPECT_EQ(Code(), before);
+}
+
+TEST_F(ForbiddenProbes, OfTheKernelEndWhenTheProgramForbidsThem) {
+  if (geteuid() != 0) GTEST_SKIP() << "root alone may use the kernel's probes";
+  Run({LAGWATCH_FORBIDDING_PROGRAM});
+  const std::string before = FirstByte();
+  const auto console = Start({pid(), "probed_function { count }", "--kernel"});
+  if (!WaitUntil([&] { return IsArmed(*console); })) GTEST_SKIP() << console->Errors();
+  Await("call\n", "called 2\n");
+  Await("forbid\n", "forbidden 1\n");
+  EXPECT_EQ(console->Wait(), 0);
+  EXPECT_THAT(console->Output(), HasSubstr("count"));
+  EXPECT_EQ(FirstByte(), before);
 }
 
 TEST_F(ForbiddenProbes, AreTakenAwayWhenTheProgramForbidsThem) {
