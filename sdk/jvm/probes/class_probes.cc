@@ -12,7 +12,7 @@ void SiteOutcome::Refuse(const std::string& name, const std::string& reason) {
 }
 
 std::string SiteOutcome::Text() const {
-  if (refused == 0) return why_no_place;
+  if (methods == 0 && !why_no_place.empty()) return why_no_place;
   return refused == 1 ? why : why + "; and " + std::to_string(refused - 1) + " more";
 }
 

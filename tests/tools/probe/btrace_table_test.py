@@ -2,7 +2,10 @@
 # SPDX-License-Identifier: Apache-2.0
 """Runs each row of the table of BTrace's features in docs/probes.md: its script must be hit; what is not there must be refused.
 
+Rows for JVMs are run with one that has lagwatch's agent, the others with a native program.
+
 Usage: btrace_table_test.py REPOSITORY LAGWATCH PROBED_PROGRAM
+       btrace_table_test.py REPOSITORY LAGWATCH JAVA OPTION...
 """
 import concurrent.futures
 import pathlib
@@ -14,6 +17,7 @@ import sys
 import tempfile
 
 WORK = ["add", "scale", "request", "sleep", "outer", "alloc", "lock", "throw"]
+WORK_OF_JAVA = ["shapes", "places"]
 CALLS = 20
 AT_ONCE = 4  # a function takes eight probes, and a script may have two of them
 
@@ -58,12 +62,13 @@ class Console:
 class Program:
     """The probed program."""
 
-    def __init__(self, path: str) -> None:
-        self.process = subprocess.Popen([path], text=True, stdin=subprocess.PIPE, stdout=subprocess.PIPE, bufsize=1)
+    def __init__(self, command: list[str]) -> None:
+        self.is_java = len(command) > 1
+        self.process = subprocess.Popen(command, text=True, stdin=subprocess.PIPE, stdout=subprocess.PIPE, bufsize=1)
         assert self.process.stdout.readline() == "ready\n"
 
     def work(self) -> None:
-        for what in WORK:
+        for what in WORK_OF_JAVA if self.is_java else WORK:
             self.process.stdin.write(f"{what} {CALLS}\n")
             while self.process.stdout.readline() != "done\n":
                 pass
@@ -73,8 +78,10 @@ class Program:
         assert self.process.wait(60) == 3
 
 
-def check_together(lagwatch: str, path: str, examples: list[list[str]]) -> None:
-    program = Program(path)
+def check_together(lagwatch: str, command: list[str], examples: list[list[str]]) -> None:
+    program = Program(command)
+    if program.is_java:
+        program.work()  # loads the classes
     pid = program.process.pid
     with tempfile.TemporaryDirectory() as folder, socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as statsd:
         statsd.bind(("127.0.0.1", 0))
@@ -102,29 +109,32 @@ def check_together(lagwatch: str, path: str, examples: list[list[str]]) -> None:
         assert "HOST:PORT" not in options or statsd.recv(1000).startswith(b"lagwatch.count")
 
 
-def check_refused(lagwatch: str, path: str, example: list[str]) -> None:
-    program = Program(path)
+def check_refused(lagwatch: str, command: list[str], example: list[str]) -> None:
+    program = Program(command)
     refused = subprocess.run([lagwatch, "probe", str(program.process.pid), *example], capture_output=True, text=True, timeout=60)
     assert refused.returncode == 2, f"{example}: {refused.stdout}{refused.stderr}"
     program.end()
 
 
 def main() -> None:
-    repository, lagwatch, path = sys.argv[1:]
+    repository, lagwatch, *command = sys.argv[1:]
     rows = rows_of((pathlib.Path(repository) / "docs/probes.md").read_text())
     assert len(rows) > 30, rows
+    is_java = len(command) > 1
     examples = []
     for here, example in rows:
-        # JVMs are asked by tests/jvm/probes_test.cc.
-        is_of_java = bool(example) and example[0].startswith("java ")
-        if not here.startswith("not there") and not is_of_java:
-            assert example, here
+        is_there = not here.startswith("not there")
+        assert example or not is_there, here
+        if not example or is_java != example[0].startswith("java "):
+            continue
+        if is_there:
             examples.append(example)
-        elif example:
-            check_refused(lagwatch, path, example)
+        else:
+            check_refused(lagwatch, command, example)
+    at_once = len(examples) if is_java else AT_ONCE
     with concurrent.futures.ThreadPoolExecutor() as pool:
-        groups = [examples[begin:begin + AT_ONCE] for begin in range(0, len(examples), AT_ONCE)]
-        for group in [pool.submit(check_together, lagwatch, path, each) for each in groups]:
+        groups = [examples[begin:begin + at_once] for begin in range(0, len(examples), at_once)]
+        for group in [pool.submit(check_together, lagwatch, command, each) for each in groups]:
             group.result()
 
 

@@ -11,8 +11,8 @@ import org.objectweb.asm.Type;
 
 /**
  * A method with the calls of its inner sites. A call may fail for lack of stack, so none is where that would leave a lock
- * held, or lead to the same place again: the code behind a MONITORENTER has the block's own handler, and a block's hit is
- * behind its MONITOREXIT, beyond the handler's reach.
+ * held, or come back for ever: the code behind a MONITORENTER has the block's own handler, a block's hit is behind its
+ * MONITOREXIT, beyond the handler's reach, and no other hits are in handlers that are their own.
  */
 final class InnerPlaces extends InstructionVisitor {
   private static final int NONE = -1;
@@ -104,13 +104,17 @@ final class InnerPlaces extends InstructionVisitor {
     }
   }
 
+  private List<InnerSite> sitesHere() {
+    return isInOwnHandler() ? List.of() : plan.inner;
+  }
+
   private void hitPending() {
-    if (unlocked != NONE) {
+    if (unlocked != NONE && !isInOwnHandler()) {
       hitUnlocked();
     }
     if (isNewLine) {
       isNewLine = false;
-      for (InnerSite site : plan.inner) {
+      for (InnerSite site : sitesHere()) {
         if (site.isAtLine(line)) {
           pushZeros(2);
           hit(site, null, line);
@@ -122,7 +126,7 @@ final class InnerPlaces extends InstructionVisitor {
   private void hitUnlocked() {
     int slot = unlocked;
     unlocked = NONE;
-    for (InnerSite site : plan.inner) {
+    for (InnerSite site : sitesHere()) {
       if (!site.is(InnerSite.MONITOR)) {
         continue;
       }
@@ -200,7 +204,7 @@ final class InnerPlaces extends InstructionVisitor {
   }
 
   private void hitCreation(String type) {
-    for (InnerSite site : plan.inner) {
+    for (InnerSite site : sitesHere()) {
       if (site.isAtCreation(type)) {
         pushZeros(2);
         hit(site, type, line);
@@ -211,7 +215,7 @@ final class InnerPlaces extends InstructionVisitor {
   @Override
   public void visitMethodInsn(int opcode, String owner, String name, String descriptor, boolean isInterface) {
     List<InnerSite> sites =
-        plan.inner.stream().filter(site -> site.isAtMember(InnerSite.CALL, owner, name)).collect(Collectors.toList());
+        sitesHere().stream().filter(site -> site.isAtMember(InnerSite.CALL, owner, name)).collect(Collectors.toList());
     hitPending();
     if (sites.stream().anyMatch(site -> site.is(InnerSite.WITH_TIMES))) {
       ticks();
@@ -241,7 +245,7 @@ final class InnerPlaces extends InstructionVisitor {
 
   /** The value is on the stack. */
   private void hitField(char kind, String owner, String name, String descriptor) {
-    for (InnerSite site : plan.inner) {
+    for (InnerSite site : sitesHere()) {
       if (!site.isAtField(kind, owner, name, descriptor)) {
         continue;
       }

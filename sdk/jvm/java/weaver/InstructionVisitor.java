@@ -1,16 +1,38 @@
 // SPDX-License-Identifier: Apache-2.0
 package lagwatch;
 
+import java.util.ArrayList;
+import java.util.HashSet;
+import java.util.List;
+import java.util.Set;
 import org.objectweb.asm.Handle;
 import org.objectweb.asm.Label;
 import org.objectweb.asm.MethodVisitor;
 import org.objectweb.asm.Opcodes;
 
-/** Says of each instruction that it comes next, behind the labels, lines and frames of its place. */
+/**
+ * Says of each instruction that it comes next, behind the labels, lines and frames of its place, and which ones are in a
+ * handler that is its own handler: javac writes those for `synchronized` blocks. An exception there, as of a call that finds no
+ * stack left, would come back for ever.
+ */
 abstract class InstructionVisitor extends MethodVisitor {
   private static final int NO_SLOT = -1;
 
   private int slot = NO_SLOT;
+  private final List<TryBlock> blocks = new ArrayList<>();
+  private final Set<Label> seen = new HashSet<>();
+
+  private static final class TryBlock {
+    final Label start;
+    final Label end;
+    final Label handler;
+
+    TryBlock(Label start, Label end, Label handler) {
+      this.start = start;
+      this.end = end;
+      this.handler = handler;
+    }
+  }
 
   InstructionVisitor(MethodVisitor next) {
     super(Opcodes.ASM9, next);
@@ -21,6 +43,23 @@ abstract class InstructionVisitor extends MethodVisitor {
   /** The local variable that the last instruction has loaded from or stored to; -1 if it has done something else. */
   final int lastSlot() {
     return slot;
+  }
+
+  final boolean isInOwnHandler() {
+    return blocks.stream()
+        .anyMatch(block -> seen.contains(block.start) && seen.contains(block.handler) && !seen.contains(block.end));
+  }
+
+  @Override
+  public void visitTryCatchBlock(Label start, Label end, Label handler, String type) {
+    super.visitTryCatchBlock(start, end, handler, type);
+    blocks.add(new TryBlock(start, end, handler));
+  }
+
+  @Override
+  public void visitLabel(Label label) {
+    super.visitLabel(label);
+    seen.add(label);
   }
 
   private void begin(int opcode) {

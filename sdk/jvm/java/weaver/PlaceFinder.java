@@ -42,12 +42,14 @@ final class PlaceFinder extends InstructionVisitor {
 
   @Override
   public void visitTryCatchBlock(Label start, Label end, Label handler, String type) {
+    super.visitTryCatchBlock(start, end, handler, type);
     protectedStarts.add(type == null ? start : null);
     targets.add(handler);
   }
 
   @Override
   public void visitLabel(Label label) {
+    super.visitLabel(label);
     if (isBehindEnter) {
       // The block's own handler: those of blocks within are before it.
       plan.locks.get(plan.locks.size() - 1).tryBlock = protectedStarts.lastIndexOf(label);
@@ -69,6 +71,7 @@ final class PlaceFinder extends InstructionVisitor {
     super.visitInsn(opcode);
     if (opcode == Opcodes.MONITORENTER) {
       plan.locks.add(new Weaver.Lock(slot));
+      hasUnknownLocks |= isInOwnHandler();
       isBehindEnter = true;
     } else if (opcode == Opcodes.MONITOREXIT) {
       hasUnknownLocks |= plan.locks.stream().noneMatch(lock -> lock.slot == slot);
@@ -161,7 +164,7 @@ final class PlaceFinder extends InstructionVisitor {
 
   private void addIf(Condition condition) {
     for (InnerSite site : plan.inner) {
-      if (condition.holds(site)) {
+      if (!isInOwnHandler() && condition.holds(site)) {
         found.add(site);
       }
     }
