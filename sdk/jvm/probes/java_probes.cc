@@ -21,6 +21,7 @@
 #include "sdk/jvm/probes/java_hits.h"
 #include "sdk/jvm/probes/jvm_thread.h"
 #include "sdk/jvm/probes/method_search.h"
+#include "sdk/jvm/probes/same_code.h"
 #include "sdk/jvm/probes/weaver.h"
 #include "sdk/probe/java_prober.h"
 #include "sdk/probe/process_probes.h"
@@ -282,7 +283,7 @@ bool JavaProbes::IsOriginalHere(JNIEnv* jni) {
   return std::ranges::all_of(classes_, [&](const ClassProbes& each) {
     const bool is_unloaded = jni->IsSameObject(each.type(), nullptr) != JNI_FALSE;
     return is_unloaded || each.EachRestored([this](jmethodID method, const Bytecode& original) {
-      return CodeOf(method) == original;
+      return IsSameCode(original, CodeOf(method));
     });
   });
 }
