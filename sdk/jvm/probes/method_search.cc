@@ -149,6 +149,22 @@ std::string Nearest(const std::string& name, const std::vector<std::string>& nam
 
 }  // namespace
 
+MethodPattern::MethodPattern(const probe::Place& place)
+    : type_(place.name.substr(0, place.name.rfind("::"))),
+      method_(place.name.substr(std::min(type_.size() + 2, place.name.size()))),
+      is_exact_(place.pattern == probe::PatternKind::kQuoted) {}
+
+bool MethodPattern::Matches(const std::string& pattern, const std::string& name) const {
+  return is_exact_ ? pattern == name : trace::MatchesGlob(pattern, name);
+}
+
+bool IsBridge(jint modifiers) { return (modifiers & kBridge) != 0; }
+
+std::string WhyNoMethod(const probe::VerifiedProbe* probe, const FoundMethod& method, jint modifiers) {
+  if ((modifiers & (kNative | kAbstract)) != 0) return "it has no bytecode (native or abstract)";
+  return probe == nullptr ? "" : WhyNoValues(*probe, {.method = method, .modifiers = modifiers});
+}
+
 std::string TakeToolText(jvmtiEnv* tools, char* text) {
   if (text == nullptr) return "";
   std::string copy = text;
@@ -348,8 +364,7 @@ std::vector<MethodSearch::Method> MethodSearch::MethodsOf(const Loaded& loaded) 
     if (tools_->GetMethodName(id, &name, &descriptor, nullptr) != JVMTI_ERROR_NONE) continue;
     FoundMethod method{
         .id = id, .name = TakeToolText(tools_, name), .descriptor = TakeToolText(tools_, descriptor)};
-    // A bridge calls the method that is meant.
-    if (tools_->GetMethodModifiers(id, &modifiers) == JVMTI_ERROR_NONE && (modifiers & kBridge) == 0)
+    if (tools_->GetMethodModifiers(id, &modifiers) == JVMTI_ERROR_NONE && !IsBridge(modifiers))
       methods.push_back({std::move(method), modifiers});
   }
   tools_->Deallocate(reinterpret_cast<unsigned char*>(ids));
@@ -403,10 +418,7 @@ bool MethodSearch::FindIn(const Loaded& loaded, const Wanted& wanted, FoundMetho
                           (wanted.descriptor.empty() || wanted.descriptor == each.method.descriptor);
     if (!is_meant) continue;
     is_known = true;
-    const std::string why = (each.modifiers & (kNative | kAbstract)) != 0
-                                ? "it has no bytecode (native or abstract)"
-                            : wanted.probe == nullptr ? ""
-                                                      : WhyNoValues(*wanted.probe, each);
+    const std::string why = WhyNoMethod(wanted.probe, each.method, each.modifiers);
     if (why.empty()) {
       in_class.methods.push_back(std::move(each.method));
     } else {
