@@ -224,7 +224,7 @@ struct ReadAnswer {
   uint64_t requests = 0;  // a bit each
   std::string records;    // probe::ProbeState::TakeRecords()
   std::string snapshot;   // probe::ProbeState::Snapshot(), if it was asked for
-  std::vector<NamedFrame> frames{};  // that this console has not been told yet
+  std::vector<NamedFrame> frames{};  // those that are new to this console
 
   template <typename Fields>
   void Visit(Fields& fields) {

@@ -4,6 +4,8 @@
 #include <algorithm>
 #include <utility>
 
+#include "sdk/jvm/probes/tool_text.h"
+
 namespace lagwatch::sdk::jvm {
 namespace {
 

@@ -21,6 +21,7 @@
 #include "sdk/jvm/probes/jvm_thread.h"
 #include "sdk/jvm/probes/loading_classes.h"
 #include "sdk/jvm/probes/method_search.h"
+#include "sdk/jvm/probes/tool_text.h"
 #include "sdk/jvm/probes/weaver.h"
 #include "sdk/probe/java_prober.h"
 #include "sdk/probe/process_probes.h"
@@ -430,7 +431,7 @@ bool TakeProbeCapabilities(JavaVM* vm, bool is_at_start) {
 }
 
 void AwaitProbesAtStart(const std::string& directory) {
-  if (g_probe_tools == nullptr) return;  // the console says that it waits in vain
+  if (g_probe_tools == nullptr) return;  // the console says that nothing has begun
   g_start_directory = directory;
   g_probe_tools->SetEventNotificationMode(JVMTI_ENABLE, JVMTI_EVENT_VM_INIT, nullptr);
 }

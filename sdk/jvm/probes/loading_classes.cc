@@ -8,6 +8,7 @@
 
 #include "sdk/jvm/probes/class_file.h"
 #include "sdk/jvm/probes/method_search.h"
+#include "sdk/jvm/probes/tool_text.h"
 
 namespace lagwatch::sdk::jvm {
 namespace {

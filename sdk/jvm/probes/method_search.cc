@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "base/command_line/nearest_word.h"
+#include "sdk/jvm/probes/tool_text.h"
 #include "sdk/jvm/probes/weaver.h"
 #include "trace/instrument/function_filter.h"
 
@@ -70,8 +71,8 @@ std::string ReadableParameters(std::string_view descriptor) {
   return text + ")";
 }
 
-// Why an argument cannot be read; empty: it can. `whole` are the kinds of those that are no floating-point
-// numbers.
+// The reason why an argument cannot be read; empty: it can. `whole` are the kinds of those that are no
+// floating-point numbers.
 std::string WhyNoArgument(const probe::VerifiedProbe& probe, size_t number, const std::string& whole,
                           const MethodSearch::Method& method) {
   if (number >= probe::kJavaThis) {
@@ -163,13 +164,6 @@ bool IsBridge(jint modifiers) { return (modifiers & kBridge) != 0; }
 std::string WhyNoMethod(const probe::VerifiedProbe* probe, const FoundMethod& method, jint modifiers) {
   if ((modifiers & (kNative | kAbstract)) != 0) return "it has no bytecode (native or abstract)";
   return probe == nullptr ? "" : WhyNoValues(*probe, {.method = method, .modifiers = modifiers});
-}
-
-std::string TakeToolText(jvmtiEnv* tools, char* text) {
-  if (text == nullptr) return "";
-  std::string copy = text;
-  tools->Deallocate(reinterpret_cast<unsigned char*>(text));
-  return copy;
 }
 
 MethodSearch::MethodSearch(jvmtiEnv* tools, JNIEnv* jni, const Weaver& weaver)

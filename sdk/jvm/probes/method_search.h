@@ -40,7 +40,7 @@ class MethodPattern {
 
 // A bridge calls the method that is meant.
 bool IsBridge(jint modifiers);
-// Why a method cannot have the probe (null: any one); empty: it can.
+// Decides whether a method can have the probe (null: any one): the reason why not, or an empty text.
 std::string WhyNoMethod(const probe::VerifiedProbe* probe, const FoundMethod& method, jint modifiers);
 
 struct FoundClass {
@@ -106,8 +106,5 @@ class MethodSearch {
   const Weaver& weaver_;
   std::vector<Loaded> classes_;
 };
-
-// The text of a JVM tool function, which is freed.
-std::string TakeToolText(jvmtiEnv* tools, char* text);
 
 }  // namespace lagwatch::sdk::jvm
