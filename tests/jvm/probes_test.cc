@@ -133,6 +133,8 @@ TEST_F(JavaProbes, CountEachEndOnce) {
   EXPECT_EQ(NumberIn(Probe("java ProbedMethods$Checked::<init> @error { count }", "check 6")), "3");
   EXPECT_EQ(NumberIn(Probe("budget 10% 1000000/s\njava ProbedMethods::add @entry { count }", "threads 2000")),
             "8000");
+  // By a thread that has no number of its own to count in.
+  EXPECT_EQ(NumberIn(Probe("java ProbedMethods::add @return { n: count }", "late 9000")), "20");
 }
 
 TEST_F(JavaProbes, AreFoundBySubtypeAnnotationAndExpression) {
