@@ -103,6 +103,7 @@ jint Load(JavaVM* vm, const char* text) {
   if (!options->watches_children) LeaveEnvironment();
   if (options->forbids_probes && lw_forbid_probes() == 0) Say("probes are not forbidden: there is no memory");
   TakeProbeCapabilities(vm, /*is_at_start=*/true);  // refused: `lagwatch probe` says so
+  if (options->opens_probes && options->probe_pid == getpid()) AwaitProbesAtStart(options->probe_directory);
   if (!options->is_watched) return JNI_OK;
   if (vm->GetEnv(reinterpret_cast<void**>(&g_tools), JVMTI_VERSION_9) != JNI_OK) {
     Say(std::string(kNoToolInterface) + ": it runs unwatched");

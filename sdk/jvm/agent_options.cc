@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <cstddef>
+#include <cstdlib>
 #include <string_view>
 
 namespace lagwatch::sdk::jvm {
@@ -31,6 +32,8 @@ std::string ParseAgentOptions(const char* text, AgentOptions* options) {
     } else if (texts[i] == "probes") {
       options->opens_probes = true;
       options->probe_directory = texts[i + 1];
+    } else if (texts[i] == "probe_pid") {
+      options->probe_pid = std::atoi(texts[i + 1].c_str());
     } else if (texts[i] == "no_probes") {
       options->forbids_probes = texts[i + 1] != "0";
     } else if (texts[i] == "watched") {

@@ -14,7 +14,8 @@ struct AgentOptions {
   bool watches_children = true;  // else JVMs that this one starts do not get the agent by the environment
   bool is_strict = false;        // an option that cannot be read stops the JVM
   bool is_stop = false;          // `lagwatch detach`: the JVM is not watched any more
-  bool opens_probes = false;     // `lagwatch probe`: nothing is watched
+  bool opens_probes = false;     // `lagwatch probe`: nothing is watched; `lagwatch run --probe`
+  int probe_pid = 0;             // of `lagwatch run --probe`: the JVM that is meant, not one that it starts
   std::string probe_directory;   // of the socket for consoles
   bool forbids_probes = false;   // for good
   bool is_watched = true;        // else only the rest of the options counts
@@ -22,10 +23,9 @@ struct AgentOptions {
   std::vector<std::string> texts;
 };
 
-// Reads options of lw_options_set(), `children`, `strict`, `stop`, `watched`, `probes`, `no_probes` and
-// `answer`. Options that cannot be read are left out; returns a message about the first one, empty if there
-// is none. `text` may be null.
-// Context: background.
+// Reads options of lw_options_set(), `children`, `strict`, `stop`, `watched`, `probes`, `probe_pid`,
+// `no_probes` and `answer`. Options that cannot be read are left out; returns a message about the first one,
+// empty if there is none. `text` may be null. Context: background.
 std::string ParseAgentOptions(const char* text, AgentOptions* options);
 
 }  // namespace lagwatch::sdk::jvm

@@ -233,9 +233,10 @@ void ArmedProgram::ArmJavaSites(JavaProber* java, std::vector<SiteResult>* resul
     places.push_back(i);
   }
   if (places.empty()) return;
-  std::vector<SiteResult> armed = java->Arm(java_sites_);
+  std::vector<SiteResult> armed = java->Arm(java_sites_, question_.awaits_classes);
   for (size_t i = 0; i < armed.size(); ++i) {
-    armed_java_methods_ += armed[i].is_armed ? armed[i].functions : 0;
+    // Those that wait for their classes count as one.
+    armed_java_methods_ += armed[i].is_armed ? std::max(armed[i].functions, 1U) : 0;
     (*results)[places[i]] = std::move(armed[i]);
   }
 }

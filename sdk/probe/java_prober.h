@@ -16,9 +16,9 @@ namespace lagwatch::sdk {
 class JavaProber {
  public:
   virtual ~JavaProber() = default;
-  // Puts probes on the methods that the sites' places mean, all at once. One result a site. The sites must
-  // stay for the process's life.
-  virtual std::vector<SiteResult> Arm(std::span<const SiteState* const> sites) = 0;
+  // Puts probes on the methods that the sites' places mean, all at once; `awaits_classes`: also on those of
+  // classes that are loaded later. One result a site. The sites must stay for the process's life.
+  virtual std::vector<SiteResult> Arm(std::span<const SiteState* const> sites, bool awaits_classes) = 0;
   // The methods that a pattern means (as those of scripts; CLASS is all of its methods), without a probe.
   // Errors: kNotFound, with the reason.
   virtual base::Result<std::vector<ExaminedMethod>> Examine(const std::string& pattern) = 0;

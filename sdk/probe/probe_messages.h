@@ -90,12 +90,13 @@ struct ProbeSiteAt {
 struct ArmQuestion {
   std::string title;    // the script's text or name
   bool stays = false;   // also when no console is there any more
+  bool awaits_classes = false;  // methods of Java are also those of classes that are loaded later
   std::string program;  // probe::Serialize()
   std::vector<ProbeSiteAt> sites;
 
   template <typename Fields>
   void Visit(Fields& fields) {
-    fields(title), fields(stays), fields(program), fields(sites);
+    fields(title), fields(stays), fields(awaits_classes), fields(program), fields(sites);
   }
 };
 
@@ -223,7 +224,7 @@ struct ReadAnswer {
   uint64_t requests = 0;  // a bit each
   std::string records;    // probe::ProbeState::TakeRecords()
   std::string snapshot;   // probe::ProbeState::Snapshot(), if it was asked for
-  std::vector<NamedFrame> frames{};  // that this console has not been told yet
+  std::vector<NamedFrame> frames{};  // those that are new to this console
 
   template <typename Fields>
   void Visit(Fields& fields) {

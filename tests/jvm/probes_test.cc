@@ -133,6 +133,8 @@ TEST_F(JavaProbes, CountEachEndOnce) {
   EXPECT_EQ(NumberIn(Probe("java ProbedMethods$Checked::<init> @error { count }", "check 6")), "3");
   EXPECT_EQ(NumberIn(Probe("budget 10% 1000000/s\njava ProbedMethods::add @entry { count }", "threads 2000")),
             "8000");
+  // By a thread that has no number of its own to count in.
+  EXPECT_EQ(NumberIn(Probe("java ProbedMethods::add @return { n: count }", "late 9000")), "20");
 }
 
 TEST_F(JavaProbes, AreFoundBySubtypeAnnotationAndExpression) {
@@ -256,11 +258,11 @@ TEST_F(JavaProbes, RefuseWithAReason) {
   EXPECT_THAT(Refusal("java ProbedMethod::small { count }"), HasSubstr("did you mean 'ProbedMethods'?"));
   EXPECT_THAT(Refusal("java ProbedMethods::small(long a, long b) { print(b) }"),
               HasSubstr("fewer arguments"));
-  EXPECT_EQ(Ask({pid(), "--functions", "ProbedMethods*"}), 0) << errors_;
+  EXPECT_EQ(Ask({pid(), "--functions", "java ProbedMethods*"}), 0) << errors_;
   EXPECT_THAT(output_, AllOf(HasSubstr("ProbedMethods::add(long, int)"), HasSubstr("no: it has no bytecode"),
                              HasSubstr("bytecode, if that adds not too much to its 79"),
                              HasSubstr("methods can be probed")));
-  EXPECT_EQ(Ask({pid(), "--functions", "java java.util.HashMap::put"}), 0) << errors_;
+  EXPECT_EQ(Ask({pid(), "--functions", "java.util.HashMap::put"}), 0) << errors_;
   EXPECT_THAT(output_, HasSubstr("no: it is a class of the JVM's own"));
   EXPECT_EQ(Ask({pid(), "--functions", "ProbedMethod"}), 2);
   EXPECT_THAT(errors_, HasSubstr("did you mean 'ProbedMethods'?"));
@@ -288,6 +290,32 @@ TEST_F(JavaProbes, SendWhatWasCountedWhenTheJvmEnds) {
   EXPECT_EQ(program_->Wait(), 4);
   EXPECT_EQ(console->Wait(), 0);
   EXPECT_EQ(NumberIn(console->Output()), "3") << console->Errors();
+}
+
+TEST_F(JavaProbes, BeginWithTheProgram) {
+  const std::string before = Bytecode("small");
+  std::vector<std::string> run{
+      LAGWATCH_PROGRAM,
+      "run",
+      "--quiet",
+      "--spool",
+      "/nonexistent",
+      "--probe",
+      "java ProbedMethods::main { m: count } java ProbedMethods$Check*::<init> @error { "
+      "print(type, caller) } java ProbedMethods::small(int number) @return { print(number) }",
+      "--"};
+  const std::vector<std::string> java = Java();
+  run.insert(run.end(), java.begin(), java.end());
+  Run(run);
+  Do("check 2");  // loads a class
+  Do("hidden 1");
+  EXPECT_NE(Bytecode("small"), before);
+  EXPECT_TRUE(WaitUntil([&] { return Count(program_->Errors(), "  1\n") != 0; })) << program_->Errors();
+  EXPECT_THAT(program_->Errors(), HasSubstr("java.lang.ArithmeticException  ProbedMethods::tryIt"));
+  EXPECT_EQ(Ask({pid(), "--disarm"}), 0) << errors_;
+  EXPECT_EQ(Bytecode("small"), before);
+  EXPECT_TRUE(WaitUntil([&] { return program_->Errors().find("m\n  1\n") != std::string::npos; }))
+      << program_->Errors();
 }
 
 TEST_F(JavaProbes, ServeNativeFunctionsInOneScript) {

@@ -393,7 +393,7 @@ base::Result<std::vector<ProbeSiteAt>> FindSites(const Place& place, uint16_t pr
 }
 
 base::Result<std::vector<ProbeSiteAt>> FindFunctions(const std::string& pattern, ProcessFunctions* functions,
-                                                     DebugTypes* types) {
+                                                     DebugTypes* types, bool explains) {
   constexpr std::string_view kOfNotes = "usdt ";
   Place place;
   if (pattern.starts_with(kOfNotes)) {
@@ -407,7 +407,7 @@ base::Result<std::vector<ProbeSiteAt>> FindFunctions(const std::string& pattern,
     place.pattern = PatternKind::kRegex;
     place.name = place.name.substr(1, place.name.size() - 2);
   }
-  auto sites = LAGWATCH_TRY(FindInFunctions(place, 0, functions, types));
+  auto sites = LAGWATCH_TRY(FindInFunctions(place, 0, functions, types, explains));
   std::ranges::stable_sort(sites, {}, [](const ProbeSiteAt& site) { return Location(site); });
   return sites;
 }

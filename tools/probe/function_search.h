@@ -22,13 +22,14 @@ base::Result<std::vector<sdk::ProbeSiteAt>> FindSites(const probe::Place& place,
                                                       ProcessFunctions* functions, DebugTypes* types);
 
 // The functions of a place whose name is a pattern, as `lagwatch probe --functions` lists them. Errors:
-// likewise.
+// likewise; without `explains` they do not say what is there instead, which takes long.
 // Whether a place means a method of Java, though the script does not say so: in a JVM CLASS::METHOD is one if
 // no native function has the name.
 bool MeansJava(const probe::Place& place, ProcessFunctions* functions, DebugTypes* types);
 // The site of a pattern of methods of Java, which the JVM's agent finds.
 std::vector<sdk::ProbeSiteAt> JavaSites(const std::string& pattern);
 base::Result<std::vector<sdk::ProbeSiteAt>> FindFunctions(const std::string& pattern,
-                                                          ProcessFunctions* functions, DebugTypes* types);
+                                                          ProcessFunctions* functions, DebugTypes* types,
+                                                          bool explains = true);
 
 }  // namespace lagwatch::tools

@@ -154,6 +154,7 @@ int ArmAndShow(pid_t pid, const Script& script, const ProbeOptions& options) {
   auto armed = client->Ask<sdk::ArmAnswer>(sdk::ProbeMessageKind::kArm,
                                            sdk::ArmQuestion{.title = script.title,
                                                             .stays = options.leaves,
+                                                            .awaits_classes = options.is_at_start,
                                                             .program = probe::Serialize(prepared->program),
                                                             .sites = prepared->sites},
                                            sdk::ProbeMessageKind::kArmed);
@@ -161,6 +162,8 @@ int ArmAndShow(pid_t pid, const Script& script, const ProbeOptions& options) {
   NoteRefused(prepared->sites, armed->sites);
   if (armed->id == 0) return Refuse("nothing was armed");
   const size_t armed_sites = CountArmed(*armed);
+  if (options.is_at_start && HasJavaSites(prepared->sites))
+    std::cerr << "lagwatch: probe: classes get their probes as they are loaded\n";
   std::cerr << "lagwatch: probe: armed at "
             << (prepared->sites.empty()
                     ? "no function"
@@ -301,16 +304,19 @@ int ListMethods(pid_t pid, const std::string& pattern) {
 constexpr std::string_view kOfJava = "java ";
 
 int ListFunctions(pid_t pid, const std::string& pattern, const RuleOptions& rules) {
+  if (pattern.starts_with(kOfJava)) return ListMethods(pid, pattern.substr(kOfJava.size()));
+  const bool may_be_java =
+      pattern.find('!') == std::string::npos && !pattern.starts_with("usdt ") && IsJvm(pid);
+  // Names of native functions have no points.
+  if (may_be_java && pattern.find('.') != std::string::npos) return ListMethods(pid, pattern);
   auto client = ServiceClient::Connect(pid);
   const base::Status can_open = client.ok() ? base::Status() : CheckCanAttach(pid);
   if (!can_open.ok()) return Refuse(can_open.message());
   auto functions = FunctionsOf(pid, rules);
   if (!functions.ok()) return Refuse(functions.status().message());
   DebugTypes types(&*functions);
-  if (pattern.starts_with(kOfJava)) return ListMethods(pid, pattern.substr(kOfJava.size()));
-  auto sites = FindFunctions(pattern, &*functions, &types);
-  const bool may_be_java = pattern.find('!') == std::string::npos && !pattern.starts_with("usdt ");
-  if (!sites.ok() && may_be_java && IsJvm(pid)) return ListMethods(pid, pattern);
+  auto sites = FindFunctions(pattern, &*functions, &types, /*explains=*/!may_be_java);
+  if (!sites.ok() && may_be_java) return ListMethods(pid, pattern);
   if (!sites.ok()) return Refuse(sites.status().message());
   if (!client.ok()) client = ServiceClient::Open(pid);
   if (!client.ok()) return Refuse(client.status().message());

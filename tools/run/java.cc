@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "tools/run/java.h"
 
+#include <unistd.h>
+
 #include <cstdlib>
 #include <filesystem>
 #include <string_view>
@@ -28,6 +30,8 @@ base::Result<std::string> AgentOptionTexts(const Options& options, const AgentFl
   std::string text = std::string("children=") + (flags.with_children ? "1" : "0");
   if (!flags.is_watched) text += ",watched=0";
   if (flags.forbids_probes) text += ",no_probes=1";
+  if (!flags.probe_directory.empty())
+    text += ",probes=" + flags.probe_directory + ",probe_pid=" + std::to_string(getpid());
   auto add = [&](std::string_view name, std::string_view value) {
     text.append(",").append(name).append("=").append(value);
   };

@@ -23,6 +23,7 @@ struct AgentFlags {
   bool with_children = false;  // JVMs that this one starts load the agent, too
   bool is_watched = true;
   bool forbids_probes = false;
+  std::string probe_directory{};  // of `lagwatch run --probe`, in this process; empty: none
 };
 
 // Its value for a JVM that loads the agent with these options; what it is now is kept. Errors: kInvalid if an

@@ -62,12 +62,11 @@ sdk::PreloadConfig ConfigFor(const RunOptions& run) {
 base::Status SetEnvironment(const std::string& program, const RunOptions& run) {
   const sdk::PreloadConfig config = ConfigFor(run);
   if (IsJava(program)) {
-    if (!run.probe.empty())
-      return {base::StatusCode::kInvalid,
-              "--probe does not serve Java: start the program, and then give `lagwatch probe PID SCRIPT`"};
-    auto options = JavaToolOptions(config.options, {.with_children = run.config.children == "all",
-                                                    .is_watched = run.config.is_watched != 0,
-                                                    .forbids_probes = run.config.is_probing_forbidden != 0});
+    auto options =
+        JavaToolOptions(config.options, {.with_children = run.config.children == "all",
+                                         .is_watched = run.config.is_watched != 0,
+                                         .forbids_probes = run.config.is_probing_forbidden != 0,
+                                         .probe_directory = run.probe.empty() ? "" : config.probe_directory});
     if (!options.ok()) return options.status();
     setenv(kJavaOptionsVariable, options->c_str(), 1);
     if (!run.is_quiet) {
@@ -113,7 +112,7 @@ int Run(RunOptions run, const TakeStoredConfig& take_stored_config) {
               << " (--quiet hides this line)\n";
   }
   run.config.is_watched = is_watched ? 1 : 0;
-  const bool is_loaded = is_watched || run.config.is_probing_forbidden != 0;
+  const bool is_loaded = is_watched || run.config.is_probing_forbidden != 0 || !run.probe.empty();
   if (base::Status status = is_loaded ? SetEnvironment(*program, run) : base::Status(); !status.ok())
     return Refuse("run: " + status.message());
   sdk::NoteKeptCrashes(options.spool_directory);  // the program's start reports how its last run ended

@@ -5,8 +5,17 @@
 #include <utility>
 
 #include "sdk/jvm/probes/inner_places.h"
+#include "sdk/jvm/probes/tool_text.h"
 
 namespace lagwatch::sdk::jvm {
+namespace {
+
+bool IsSame(const FoundMethod& a, const FoundMethod& b) {
+  return a.name == b.name && a.descriptor == b.descriptor;
+}
+
+}  // namespace
+
 void SiteOutcome::Refuse(const std::string& name, const std::string& reason) {
   if (refused++ == 0) why = name + ": " + reason;
 }
@@ -18,7 +27,7 @@ std::string SiteOutcome::Text() const {
 
 void ClassProbes::Add(const FoundMethod& method, const SiteState* site, Bytecode original) {
   auto known =
-      std::ranges::find_if(methods_, [&](const Method& each) { return each.method.id == method.id; });
+      std::ranges::find_if(methods_, [&](const Method& each) { return IsSame(each.method, method); });
   if (known == methods_.end()) {
     methods_.push_back({.method = method, .original = std::move(original), .sites = {}});
     known = std::prev(methods_.end());
@@ -26,8 +35,8 @@ void ClassProbes::Add(const FoundMethod& method, const SiteState* site, Bytecode
   known->sites.push_back({site});
 }
 
-bool ClassProbes::HasMethod(jmethodID method) const {
-  return std::ranges::any_of(methods_, [&](const Method& each) { return each.method.id == method; });
+bool ClassProbes::HasMethod(const FoundMethod& method) const {
+  return std::ranges::any_of(methods_, [&](const Method& each) { return IsSame(each.method, method); });
 }
 
 bool ClassProbes::Remove(std::span<const SiteState* const> sites) {
@@ -82,6 +91,38 @@ void ClassProbes::RefuseWithoutPlace(std::string_view reasons, Outcomes* outcome
       return true;
     });
   }
+}
+
+bool ClassProbes::RefuseMessage(const std::string& message, Outcomes* outcomes) {
+  const size_t line = message.find('\n');
+  const bool is_of_method = line != std::string::npos;
+  return RefuseNew(is_of_method ? message.substr(0, line) : "",
+                   is_of_method ? message.substr(line + 1) : message, outcomes);
+}
+
+bool ClassProbes::KeepOnly(const SiteCodes& codes) {
+  size_t removed = 0;
+  for (Method& method : methods_)
+    removed += std::erase_if(method.sites, [&](const Site& site) { return !codes.contains(site.state); });
+  return removed != 0;
+}
+
+void ClassProbes::BecomeLoaded(jvmtiEnv* tools, jweak weak, jclass type) {
+  type_ = weak;
+  jint count = 0;
+  jmethodID* ids = nullptr;
+  if (tools->GetClassMethods(type, &count, &ids) != JVMTI_ERROR_NONE) return;
+  for (const jmethodID id : std::span(ids, static_cast<size_t>(count))) {
+    char* name = nullptr;
+    char* descriptor = nullptr;
+    if (tools->GetMethodName(id, &name, &descriptor, nullptr) != JVMTI_ERROR_NONE) continue;
+    const FoundMethod method{
+        .id = id, .name = TakeToolText(tools, name), .descriptor = TakeToolText(tools, descriptor)};
+    for (Method& each : methods_) {
+      if (IsSame(each.method, method)) each.method.id = id;
+    }
+  }
+  tools->Deallocate(reinterpret_cast<unsigned char*>(ids));
 }
 
 void ClassProbes::AcceptAll(Outcomes* outcomes) {

@@ -45,10 +45,11 @@ class ClassProbes {
   // `type` is kept as a weak reference, which the caller has made.
   ClassProbes(jweak type, std::string name) : type_(type), name_(std::move(name)) {}
 
-  jweak type() const { return type_; }
+  jweak type() const { return type_; }  // null: of a class that is being loaded
+  const std::string& name() const { return name_; }
   // `original` is the method's bytecode without a probe, if it has none so far.
   void Add(const FoundMethod& method, const SiteState* site, Bytecode original);
-  bool HasMethod(jmethodID method) const;
+  bool HasMethod(const FoundMethod& method) const;
   // Whether there were any.
   bool Remove(std::span<const SiteState* const> sites);
 
@@ -62,6 +63,12 @@ class ClassProbes {
   // Takes away those that are not in the class yet and for which `reasons`, with a line for each of the
   // plan's, has one.
   void RefuseWithoutPlace(std::string_view reasons, Outcomes* outcomes);
+  // As RefuseNew(), by Weaver.java's message: a method and the reason, or the reason alone.
+  bool RefuseMessage(const std::string& message, Outcomes* outcomes);
+  // Takes the sites away that have no code any more. Whether there were any.
+  bool KeepOnly(const SiteCodes& codes);
+  // The class, which was being loaded, is there: `weak` is a weak reference to it, and its methods have ids.
+  void BecomeLoaded(jvmtiEnv* tools, jweak weak, jclass type);
   // The class has become what the plan says.
   void AcceptAll(Outcomes* outcomes);
 

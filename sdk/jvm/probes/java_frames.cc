@@ -8,7 +8,7 @@
 #include <string>
 
 #include "probe/limits.h"
-#include "sdk/jvm/probes/method_search.h"
+#include "sdk/jvm/probes/tool_text.h"
 
 namespace lagwatch::sdk::jvm {
 namespace {

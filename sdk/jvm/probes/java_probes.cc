@@ -20,8 +20,10 @@
 #include "sdk/jvm/probes/java_frames.h"
 #include "sdk/jvm/probes/java_hits.h"
 #include "sdk/jvm/probes/jvm_thread.h"
+#include "sdk/jvm/probes/loading_classes.h"
 #include "sdk/jvm/probes/method_search.h"
 #include "sdk/jvm/probes/same_code.h"
+#include "sdk/jvm/probes/tool_text.h"
 #include "sdk/jvm/probes/weaver.h"
 #include "sdk/probe/java_prober.h"
 #include "sdk/probe/process_probes.h"
@@ -69,11 +71,11 @@ class JavaProbes final : public JavaProber {
   JavaProbes(jvmtiEnv* tools, bool is_slow_at_first) : tools_(tools), is_slow_at_first_(is_slow_at_first) {}
   bool Start(JNIEnv* jni) { return thread_.Start(tools_, jni); }
 
-  std::vector<SiteResult> Arm(std::span<const SiteState* const> sites) override {
+  std::vector<SiteResult> Arm(std::span<const SiteState* const> sites, bool awaits_classes) override {
     std::vector<SiteResult> results(
         sites.size(),
         {.is_armed = false, .text = "the JVM has no memory left", .functions = 0, .left_out = {}});
-    thread_.Do([&](JNIEnv* jni) { ArmHere(jni, sites, &results); });
+    thread_.Do([&](JNIEnv* jni) { ArmHere(jni, sites, awaits_classes, &results); });
     return results;
   }
   base::Result<std::vector<ExaminedMethod>> Examine(const std::string& pattern) override {
@@ -112,6 +114,9 @@ class JavaProbes final : public JavaProber {
            "first probe, and is slower for 1 to 2 s";
   }
 
+  // Of a class that is being loaded. Context: its thread.
+  void OnLoading(JNIEnv* jni, jobject loader, const char* name, std::span<const unsigned char> file,
+                 jint* size, unsigned char** bytes);
   // Of the class that is being retransformed.
   void OnClassFile(JNIEnv* jni, jclass type, std::span<const unsigned char> file, jint* size,
                    unsigned char** bytes);
@@ -121,7 +126,12 @@ class JavaProbes final : public JavaProber {
 
   // Returns why that is impossible, or an empty text.
   std::string LoadWeaverOnce(JNIEnv* jni);
-  void ArmHere(JNIEnv* jni, std::span<const SiteState* const> sites, std::vector<SiteResult>* results);
+  void ArmHere(JNIEnv* jni, std::span<const SiteState* const> sites, bool awaits_classes,
+               std::vector<SiteResult>* results);
+  // Adds the classes that have got their probes while they were loaded. Those whose sites have gone since are
+  // added to `touched`.
+  void Adopt(JNIEnv* jni, Classes* touched);
+  void SetHook(bool is_retransforming);
   void DisarmHere(JNIEnv* jni, std::span<const SiteState* const> sites);
   bool IsOriginalHere(JNIEnv* jni);
   void CollectHere(JNIEnv* jni);
@@ -129,7 +139,7 @@ class JavaProbes final : public JavaProber {
   bool GiveCode(JNIEnv* jni, const SiteState* site);
   // Adds the site's methods to their classes. Returns the reason if there are none.
   std::string AddMethods(JNIEnv* jni, const MethodSearch& search, const SiteState* site, Classes* touched);
-  ClassProbes* ProbesOf(JNIEnv* jni, jclass type);
+  ClassProbes* ProbesOf(JNIEnv* jni, jobject type);
   void Retransform(JNIEnv* jni, const Classes& classes);
   jvmtiError RetransformAtOnce(JNIEnv* jni, std::span<ClassProbes* const> classes);
   Bytecode CodeOf(jmethodID method) const;
@@ -143,6 +153,7 @@ class JavaProbes final : public JavaProber {
   std::atomic<size_t> counted_sites_{0};
   std::vector<uint32_t> free_counters_;
   std::list<ClassProbes> classes_;
+  LoadingClasses loading_;
   // Of the retransformation that is under way.
   Outcomes outcomes_;
   Classes changed_;
@@ -153,13 +164,28 @@ jvmtiEnv* g_probe_tools = nullptr;
 bool g_has_tools_from_start = false;
 
 // Called on all threads that load classes, and on those of other agents that change some.
-void JNICALL OnClassFileLoad(jvmtiEnv*, JNIEnv* jni, jclass type, jobject, const char*, jobject, jint size,
-                             const unsigned char* bytes, jint* new_size, unsigned char** new_bytes) {
-  if (type == nullptr || g_java_probes == nullptr) return;  // it is being loaded
+void JNICALL OnClassFileLoad(jvmtiEnv*, JNIEnv* jni, jclass type, jobject loader, const char* name, jobject,
+                             jint size, const unsigned char* bytes, jint* new_size,
+                             unsigned char** new_bytes) {
+  if (g_java_probes == nullptr) return;
+  const std::span file(bytes, static_cast<size_t>(size));
   try {
-    g_java_probes->OnClassFile(jni, type, {bytes, static_cast<size_t>(size)}, new_size, new_bytes);
+    if (type == nullptr)
+      g_java_probes->OnLoading(jni, loader, name, file, new_size, new_bytes);
+    else
+      g_java_probes->OnClassFile(jni, type, file, new_size, new_bytes);
   } catch (const std::exception&) {  // no memory: the class stays as it is
   }
+}
+
+std::string g_start_directory;  // set before the JVM begins
+
+// The program's first code waits for its probes.
+void JNICALL OnBegin(jvmtiEnv*, JNIEnv* jni, jthread) {
+  constexpr int64_t kPatienceNs = 10'000'000'000;
+  JavaVM* vm = nullptr;
+  if (jni->GetJavaVM(&vm) == JNI_OK && OpenJavaProbes(vm, g_start_directory).empty())
+    AwaitFirstProbes(kPatienceNs);
 }
 
 void JNICALL OnDeath(jvmtiEnv*, JNIEnv*) {
@@ -176,7 +202,7 @@ Bytecode JavaProbes::CodeOf(jmethodID method) const {
   return code;
 }
 
-ClassProbes* JavaProbes::ProbesOf(JNIEnv* jni, jclass type) {
+ClassProbes* JavaProbes::ProbesOf(JNIEnv* jni, jobject type) {
   const auto known = std::ranges::find_if(
       classes_, [&](const ClassProbes& each) { return jni->IsSameObject(each.type(), type) != JNI_FALSE; });
   return known == classes_.end() ? nullptr : &*known;
@@ -191,7 +217,7 @@ std::string JavaProbes::AddMethods(JNIEnv* jni, const MethodSearch& search, cons
     ClassProbes* probes = ProbesOf(jni, each.type);
     if (probes == nullptr) probes = &classes_.emplace_back(jni->NewWeakGlobalRef(each.type), each.name);
     for (const FoundMethod& method : each.methods)
-      probes->Add(method, site, probes->HasMethod(method.id) ? Bytecode() : CodeOf(method.id));
+      probes->Add(method, site, probes->HasMethod(method) ? Bytecode() : CodeOf(method.id));
     if (std::ranges::find(*touched, probes) == touched->end()) touched->push_back(probes);
   }
   return found.why_none;
@@ -206,23 +232,52 @@ std::string JavaProbes::LoadWeaverOnce(JNIEnv* jni) {
   return "";
 }
 
-void JavaProbes::ArmHere(JNIEnv* jni, std::span<const SiteState* const> sites,
+void JavaProbes::Adopt(JNIEnv* jni, Classes* touched) {
+  for (ClassProbes& each : loading_.TakePrepared(tools_, jni)) {
+    if (ProbesOf(jni, each.type()) != nullptr) continue;  // it was found among the loaded classes, too
+    classes_.push_back(std::move(each));
+    if (classes_.back().KeepOnly(codes_)) touched->push_back(&classes_.back());
+  }
+}
+
+void JavaProbes::OnLoading(JNIEnv* jni, jobject loader, const char* name, std::span<const unsigned char> file,
+                           jint* size, unsigned char** bytes) {
+  if (!loading_.is_waiting()) return;
+  const std::vector<unsigned char> woven = loading_.Weave(jni, *weaver_, loader, name, file);
+  if (woven.empty() || tools_->Allocate(static_cast<jlong>(woven.size()), bytes) != JVMTI_ERROR_NONE) return;
+  std::memcpy(*bytes, woven.data(), woven.size());
+  *size = static_cast<jint>(woven.size());
+}
+
+void JavaProbes::SetHook(bool is_retransforming) {
+  const bool is_on = is_retransforming || loading_.is_waiting();
+  tools_->SetEventNotificationMode(is_on ? JVMTI_ENABLE : JVMTI_DISABLE, JVMTI_EVENT_CLASS_FILE_LOAD_HOOK,
+                                   nullptr);
+}
+
+void JavaProbes::ArmHere(JNIEnv* jni, std::span<const SiteState* const> sites, bool awaits_classes,
                          std::vector<SiteResult>* results) {
   const std::string why_not = LoadWeaverOnce(jni);
   for (SiteResult& result : *results) result.text = why_not;
   if (!why_not.empty()) return;
-  const MethodSearch search(tools_, jni, *weaver_);
   outcomes_.clear();
   Classes touched;
+  Adopt(jni, &touched);
+  const MethodSearch search(tools_, jni, *weaver_);
   for (size_t i = 0; i < sites.size(); ++i) {
     const bool has_code = GiveCode(jni, sites[i]);
+    const std::string why_not_later =
+        has_code && awaits_classes ? loading_.Add(sites[i], codes_[sites[i]]) : "";
     (*results)[i].text = has_code ? AddMethods(jni, search, sites[i], &touched) : kTooMany;
+    if (!why_not_later.empty()) (*results)[i].text = why_not_later;
+    (*results)[i].is_armed = has_code && awaits_classes && why_not_later.empty();
   }
   Retransform(jni, touched);
+  SetHook(/*is_retransforming=*/false);
   for (size_t i = 0; i < sites.size(); ++i) {
     const SiteOutcome& outcome = outcomes_[sites[i]];
     SiteResult& result = (*results)[i];
-    result.is_armed = outcome.methods != 0;
+    result.is_armed |= outcome.methods != 0;
     result.functions = outcome.methods;
     if (result.is_armed) {
       result.text = "bytecode";
@@ -234,11 +289,14 @@ void JavaProbes::ArmHere(JNIEnv* jni, std::span<const SiteState* const> sites,
 }
 
 void JavaProbes::DisarmHere(JNIEnv* jni, std::span<const SiteState* const> sites) {
+  loading_.Remove(sites);
   Classes classes;
+  Adopt(jni, &classes);
   for (ClassProbes& each : classes_) {
-    if (each.Remove(sites)) classes.push_back(&each);
+    if (each.Remove(sites) && std::ranges::find(classes, &each) == classes.end()) classes.push_back(&each);
   }
   Retransform(jni, classes);
+  SetHook(/*is_retransforming=*/false);
   for (const SiteState* site : sites) {
     const auto code = codes_.find(site);
     if (code == codes_.end()) continue;
@@ -310,9 +368,9 @@ jvmtiError JavaProbes::RetransformAtOnce(JNIEnv* jni, std::span<ClassProbes* con
   if (types.empty()) return JVMTI_ERROR_NONE;
   has_changed_.store(true);
   changed_.clear();
-  tools_->SetEventNotificationMode(JVMTI_ENABLE, JVMTI_EVENT_CLASS_FILE_LOAD_HOOK, nullptr);
+  SetHook(/*is_retransforming=*/true);
   const jvmtiError error = tools_->RetransformClasses(static_cast<jint>(types.size()), types.data());
-  tools_->SetEventNotificationMode(JVMTI_DISABLE, JVMTI_EVENT_CLASS_FILE_LOAD_HOOK, nullptr);
+  SetHook(/*is_retransforming=*/false);
   for (const jclass type : types) jni->DeleteLocalRef(type);
   for (ClassProbes* each : classes) {
     if (error != JVMTI_ERROR_NONE) break;
@@ -344,11 +402,7 @@ void JavaProbes::OnClassFile(JNIEnv* jni, jclass type, std::span<const unsigned 
       changed_.push_back(probes);
       return;
     }
-    const std::string& message = woven.status().message();
-    const size_t line = message.find('\n');
-    const bool is_of_method = line != std::string::npos;
-    const std::string reason = is_of_method ? message.substr(line + 1) : message;
-    if (!probes->RefuseNew(is_of_method ? message.substr(0, line) : "", reason, &outcomes_)) return;
+    if (!probes->RefuseMessage(woven.status().message(), &outcomes_)) return;
   }
 }
 
@@ -371,6 +425,7 @@ bool TakeProbeCapabilities(JavaVM* vm, bool is_at_start) {
   capabilities.can_get_bytecodes = 1;
   jvmtiEventCallbacks callbacks{};
   callbacks.ClassFileLoadHook = &OnClassFileLoad;
+  callbacks.VMInit = &OnBegin;
   callbacks.VMDeath = &OnDeath;
   if (tools->AddCapabilities(&capabilities) != JVMTI_ERROR_NONE ||
       tools->SetEventCallbacks(&callbacks, sizeof callbacks) != JVMTI_ERROR_NONE ||
@@ -381,6 +436,12 @@ bool TakeProbeCapabilities(JavaVM* vm, bool is_at_start) {
   g_probe_tools = tools;
   g_has_tools_from_start = is_at_start;
   return true;
+}
+
+void AwaitProbesAtStart(const std::string& directory) {
+  if (g_probe_tools == nullptr) return;  // the console says that nothing has begun
+  g_start_directory = directory;
+  g_probe_tools->SetEventNotificationMode(JVMTI_ENABLE, JVMTI_EVENT_VM_INIT, nullptr);
 }
 
 std::string OpenJavaProbes(JavaVM* vm, const std::string& directory) {

@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "base/command_line/nearest_word.h"
+#include "sdk/jvm/probes/tool_text.h"
 #include "sdk/jvm/probes/weaver.h"
 #include "trace/instrument/function_filter.h"
 
@@ -70,8 +71,8 @@ std::string ReadableParameters(std::string_view descriptor) {
   return text + ")";
 }
 
-// Why an argument cannot be read; empty: it can. `whole` are the kinds of those that are no floating-point
-// numbers.
+// The reason why an argument cannot be read; empty: it can. `whole` are the kinds of those that are no
+// floating-point numbers.
 std::string WhyNoArgument(const probe::VerifiedProbe& probe, size_t number, const std::string& whole,
                           const MethodSearch::Method& method) {
   if (number >= probe::kJavaThis) {
@@ -152,11 +153,20 @@ std::string Nearest(const std::string& name, const std::vector<std::string>& nam
 
 }  // namespace
 
-std::string TakeToolText(jvmtiEnv* tools, char* text) {
-  if (text == nullptr) return "";
-  std::string copy = text;
-  tools->Deallocate(reinterpret_cast<unsigned char*>(text));
-  return copy;
+MethodPattern::MethodPattern(const probe::Place& place)
+    : type_(place.name.substr(0, place.name.rfind("::"))),
+      method_(place.name.substr(std::min(type_.size() + 2, place.name.size()))),
+      is_exact_(place.pattern == probe::PatternKind::kQuoted) {}
+
+bool MethodPattern::Matches(const std::string& pattern, const std::string& name) const {
+  return is_exact_ ? pattern == name : trace::MatchesGlob(pattern, name);
+}
+
+bool IsBridge(jint modifiers) { return (modifiers & kBridge) != 0; }
+
+std::string WhyNoMethod(const probe::VerifiedProbe* probe, const FoundMethod& method, jint modifiers) {
+  if ((modifiers & (kNative | kAbstract)) != 0) return "it has no bytecode (native or abstract)";
+  return probe == nullptr ? "" : WhyNoValues(*probe, {.method = method, .modifiers = modifiers});
 }
 
 MethodSearch::MethodSearch(jvmtiEnv* tools, JNIEnv* jni, const Weaver& weaver)
@@ -351,8 +361,7 @@ std::vector<MethodSearch::Method> MethodSearch::MethodsOf(const Loaded& loaded) 
     if (tools_->GetMethodName(id, &name, &descriptor, nullptr) != JVMTI_ERROR_NONE) continue;
     FoundMethod method{
         .id = id, .name = TakeToolText(tools_, name), .descriptor = TakeToolText(tools_, descriptor)};
-    // A bridge calls the method that is meant.
-    if (tools_->GetMethodModifiers(id, &modifiers) == JVMTI_ERROR_NONE && (modifiers & kBridge) == 0)
+    if (tools_->GetMethodModifiers(id, &modifiers) == JVMTI_ERROR_NONE && !IsBridge(modifiers))
       methods.push_back({std::move(method), modifiers});
   }
   tools_->Deallocate(reinterpret_cast<unsigned char*>(ids));
@@ -406,10 +415,7 @@ bool MethodSearch::FindIn(const Loaded& loaded, const Wanted& wanted, FoundMetho
                           (wanted.descriptor.empty() || wanted.descriptor == each.method.descriptor);
     if (!is_meant) continue;
     is_known = true;
-    const std::string why = (each.modifiers & (kNative | kAbstract)) != 0
-                                ? "it has no bytecode (native or abstract)"
-                            : wanted.probe == nullptr ? ""
-                                                      : WhyNoValues(*wanted.probe, each);
+    const std::string why = WhyNoMethod(wanted.probe, each.method, each.modifiers);
     if (why.empty()) {
       in_class.methods.push_back(std::move(each.method));
     } else {

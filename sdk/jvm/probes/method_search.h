@@ -23,6 +23,26 @@ struct FoundMethod {
   std::string descriptor;
 };
 
+// A place that names classes and methods, or has patterns of them: CLASS::METHOD.
+class MethodPattern {
+ public:
+  explicit MethodPattern(const probe::Place& place);
+  bool MeansClass(const std::string& name) const { return Matches(type_, name); }
+  bool MeansMethod(const std::string& name) const { return Matches(method_, name); }
+
+ private:
+  bool Matches(const std::string& pattern, const std::string& name) const;
+
+  std::string type_;
+  std::string method_;
+  bool is_exact_;
+};
+
+// A bridge calls the method that is meant.
+bool IsBridge(jint modifiers);
+// Decides whether a method can have the probe (null: any one): the reason why not, or an empty text.
+std::string WhyNoMethod(const probe::VerifiedProbe* probe, const FoundMethod& method, jint modifiers);
+
 struct FoundClass {
   jclass type = nullptr;  // a local reference
   std::string name;       // "java.util.HashMap"
@@ -86,8 +106,5 @@ class MethodSearch {
   const Weaver& weaver_;
   std::vector<Loaded> classes_;
 };
-
-// The text of a JVM tool function, which is freed.
-std::string TakeToolText(jvmtiEnv* tools, char* text);
 
 }  // namespace lagwatch::sdk::jvm

@@ -157,6 +157,17 @@ public final class ProbedMethods {
     for (Thread thread : threads) thread.join();
   }
 
+  /** Calls a method in a thread whose id is above a number: a thread has its id before it starts. */
+  private static void late(int id) throws InterruptedException {
+    Thread thread = new Thread();
+    while (thread.getId() <= id)
+      thread = new Thread(() -> {
+        for (int i = 0; i < 20; ++i) add(i, 1);
+      });
+    thread.start();
+    thread.join();
+  }
+
   public static void main(String[] arguments) throws Exception {
     System.load(arguments[0]);
     System.out.println("ready");
@@ -168,6 +179,7 @@ public final class ProbedMethods {
         case "threads" -> threads(Integer.parseInt(words[1]));
         case "contend" -> ProbedPlaces.contend();
         case "overflow" -> ProbedPlaces.overflow(Integer.parseInt(words[1]));
+        case "late" -> late(Integer.parseInt(words[1]));
         case "forbid" -> System.out.println("forbidden " + forbid());
         case "exit" -> System.exit(Integer.parseInt(words[1]));
         default -> run(words[0], Integer.parseInt(words[1]));

@@ -22,6 +22,24 @@ while True:
     time.sleep(0.01)
 """
 NODE = 'setInterval(() => require("fs").readFile("/etc/hostname", () => {}), 10)'
+# A build server: the compiler, again and again, in one JVM.
+JAVAC = """
+import java.util.spi.ToolProvider;
+class Build {
+  public static void main(String[] files) {
+    while (ToolProvider.findFirst("javac").get().run(System.out, System.err, files) == 0) {}
+  }
+}
+"""
+SHOP = """
+import java.util.*;
+class Shop {
+  private final Map<String, List<Double>> prices = new HashMap<>();
+  double total(String item) {
+    return prices.getOrDefault(item, List.of()).stream().mapToDouble(price -> price * 1.19).sum();
+  }
+}
+"""
 GTK = """
 import time, gi
 gi.require_version("Gtk", "3.0")
@@ -160,6 +178,28 @@ def postgres(folder: pathlib.Path):
 
 
 @contextlib.contextmanager
+def javac(folder: pathlib.Path):
+    (folder / "Build.java").write_text(JAVAC)
+    (folder / "Shop.java").write_text(SHOP)
+    with started(["java", "-Xmx128m", "Build.java", "-d", str(folder), "Shop.java"], cwd=folder) as process:
+        wait_for(lambda: (folder / "Shop.class").exists())
+        yield process.pid
+
+
+@contextlib.contextmanager
+def jshell(folder: pathlib.Path):
+    """In one JVM, which its launcher starts."""
+    home = pathlib.Path("/usr/bin/jshell").resolve().parent
+    with started([str(home / "jshell"), "--execution", "local", "-s", f"-J-Djava.util.prefs.userRoot={folder}"],
+                 cwd=folder, text=True, bufsize=1, stdin=subprocess.PIPE) as process:
+        process.stdin.write('java.nio.file.Files.writeString(java.nio.file.Path.of("ready"), "");\n')
+        wait_for(lambda: (folder / "ready").exists())
+        with repeated(lambda: process.stdin.write("int answer = 6 * 7;\n") and time.sleep(0.1)):
+            yield process.pid
+            process.kill()
+
+
+@contextlib.contextmanager
 def gtk(_folder: pathlib.Path):
     with started(["xvfb-run", "-a", "/usr/bin/python3", "-c", GTK]) as shell:
         # The program once it shows its window: by then GTK is loaded.
@@ -172,4 +212,5 @@ def gtk(_folder: pathlib.Path):
 # By the words of the page's commands: the program, and a file that it needs.
 PROGRAMS = {"redis-server": (redis, "/usr/bin/redis-server"), "nginx": (nginx, "/usr/sbin/nginx"), "python3": (python, "/usr/bin/python3"),
             "node": (node, "/usr/bin/node"), "postgres": (postgres, "/usr/lib/postgresql"),
+            "javac": (javac, "/usr/bin/javac"), "jshell": (jshell, "/usr/bin/jshell"),
             "gtk": (gtk, "/usr/lib/python3/dist-packages/gi")}

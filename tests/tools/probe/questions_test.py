@@ -17,7 +17,9 @@ from asked_programs import PROGRAMS
 # By the order of the page: patterns that the answers must have.
 TRUTH = [r"\d+  user:7\n +\d+  user:8", r"histogram\(duration\)\n +[\[(]", r"\d+  404\n", r"/index\.html\n",
          r"\d+  ValueError\n", r"avg\(duration\) by node\n +\S+  localhost\n", r"\d+  /etc/hostname\n",
-         r"\d+ms  SELECT pg_sleep\(0\.03\);", r"histogram\(duration\)\n +[\[(]", r"  (?:[5-9]\d|\d{3,})(?:\.\d+)?ms\n"]
+         r"\d+ms  SELECT pg_sleep\(0\.03\);", r"histogram\(duration\)\n +[\[(]", r"  (?:[5-9]\d|\d{3,})(?:\.\d+)?ms\n",
+         r"s  java\.\w+", r"\d+  com\.sun\.tools\.javac\.tree\.JCTree\$JC\w+  com\.sun\.tools\.javac\.comp\.Attr::\w+\n",
+         r"s  int answer = 6 \* 7;"]
 BLOCK = re.compile(r"^```sh\n(.*?)^```$\n(?:\n```text\n(.*?)^```$\n)?", re.MULTILINE | re.DOTALL)
 
 
