@@ -11,6 +11,7 @@ import shutil
 import socket
 import subprocess
 import sys
+import tempfile
 import threading
 import time
 
@@ -37,12 +38,13 @@ def send_requests(port: int, is_over: threading.Event) -> None:
             connection.recv(100)
 
 
-def check(block: str, pid: int, environment: dict[str, str]) -> None:
+def check(block: str, pid: int, environment: dict[str, str], directory: str) -> None:
     command = block.strip().replace("10s", "400ms").replace("lagwatch probe redis-server", f"lagwatch probe {pid}")
     command = command.replace("--functions", f"{pid} --functions")
     if "slow-calls" in command:
         command += " --for 400ms"
-    run = subprocess.run(["/bin/sh", "-c", command], env=environment, capture_output=True, text=True, timeout=60)
+    run = subprocess.run(["/bin/sh", "-c", command], env=environment, cwd=directory, capture_output=True,
+                         text=True, timeout=60)
     assert run.returncode == 0, f"{command}\n{run.stdout}{run.stderr}"
     hits = re.search(r"probe: (\d+) hit", run.stderr)
     assert hits is None or int(hits.group(1)) > 0, f"{command}\n{run.stdout}{run.stderr}"
@@ -55,7 +57,7 @@ def main() -> None:
         sys.exit(77)
     text = (repository / "docs/probes.md").read_text()
     blocks = re.findall(r"^```sh\n(.*?)^```$", text, re.MULTILINE | re.DOTALL)
-    assert len(blocks) == 10, blocks
+    assert len(blocks) == 11, blocks
     environment = dict(os.environ, PATH=f"{programs}:{os.environ['PATH']}")
     port = free_port()
     server = subprocess.Popen(["redis-server", "--port", str(port), "--save", "", "--appendonly", "no"],
@@ -65,8 +67,10 @@ def main() -> None:
     try:
         connect(port).close()
         requests.start()
-        for block in blocks:
-            check(block, server.pid, environment)
+        with tempfile.TemporaryDirectory() as directory:
+            for block in blocks:
+                check(block, server.pid, environment, directory)
+            assert list(pathlib.Path(directory).iterdir()) != [], "--perfetto has written nothing"
     finally:
         is_over.set()
         if requests.is_alive():

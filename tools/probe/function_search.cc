@@ -362,6 +362,7 @@ base::Result<std::vector<ProbeSiteAt>> OfEitherKind(const Place& place, uint16_t
 base::Result<std::vector<ProbeSiteAt>> FindSites(const Place& place, uint16_t probe,
                                                  ProcessFunctions* functions, DebugTypes* types) {
   if (place.is_java) return OfJava(place, probe);
+  functions->AskServersFor(place.module);
   switch (place.kind) {
     case PlaceKind::kEntry:
     case PlaceKind::kReturn:
@@ -401,6 +402,7 @@ base::Result<std::vector<ProbeSiteAt>> FindFunctions(const std::string& pattern,
     place.pattern = PatternKind::kRegex;
     place.name = place.name.substr(1, place.name.size() - 2);
   }
+  functions->AskServersFor(place.module);
   auto sites = LAGWATCH_TRY(FindInFunctions(place, 0, functions, types));
   std::ranges::stable_sort(sites, {}, [](const ProbeSiteAt& site) { return Location(site); });
   return sites;

@@ -2,13 +2,17 @@
 // Turns what a probed process has sent into text. Context: background.
 #pragma once
 
+#include <sys/types.h>
+
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <vector>
 
 #include "probe/program.h"
 #include "probe/show/results.h"
 #include "sdk/probe/probe_messages.h"
+#include "tools/probe/perfetto_recording.h"
 #include "tools/probe/process_functions.h"
 
 namespace lagwatch::tools {
@@ -34,10 +38,17 @@ class ProbeView {
   std::string FoldedStacks();
   std::string Statsd();
   std::string Prometheus();
+  // Keeps what comes from now on for PerfettoTrace().
+  void RecordForPerfetto(pid_t pid) { recording_.emplace(pid, program_); }
+  // `losses` are those of the script itself.
+  std::string PerfettoTrace(std::vector<trace::Loss> losses) const {
+    return recording_ ? recording_->Text(std::move(losses)) : "";
+  }
   const std::string& damage() const { return damage_; }
 
  private:
   bool CountsReturns() const;
+  void KeepForPerfetto(bool has_aggregates, const std::vector<probe::Record>& records);
   template <typename Show>
   std::string OfAggregates(Show show);
   // A function's name; `has_offset`: with the place in it, by which two calls in one function differ.
@@ -47,6 +58,7 @@ class ProbeView {
   ProcessFunctions& functions_;
   std::vector<probe::Record> records_;
   std::vector<probe::AggregateResult> aggregates_;
+  std::optional<PerfettoRecording> recording_;
   std::string damage_;
 };
 

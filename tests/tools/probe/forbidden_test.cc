@@ -115,12 +115,13 @@ TEST_F(ForbiddenProbes, EndUnderRunBeforeAllThreadsAreConfined) {
 // The library is loaded into it, and nothing redirects its calls.
 TEST_F(ForbiddenProbes, EndBeforeAProbedProgramConfinesItself) {
   Run({LAGWATCH_PROBED_PROGRAM});
-  const auto console = Start({pid(), "handle_request { print(str(arg1)) }"});
+  const auto console = Start({pid(), "handle_request { print(str(arg1)); calls: count }"});
   ASSERT_TRUE(WaitUntil([&] { return IsArmed(*console); })) << console->Errors();
   Do("request 2");
   ConfineAll();
   EXPECT_EQ(console->Wait(), 0);
   EXPECT_THAT(console->Errors(), HasSubstr("confines itself by seccomp"));
+  EXPECT_THAT(console->Output(), HasSubstr("calls\n  2\n"));
   program_->WriteInput("exit 4\n");
   EXPECT_EQ(program_->Wait(), 4);
 }
