@@ -78,8 +78,9 @@ void AddCounter(const Trace& header, uint64_t number, const NamedCounter& counte
     track.add_string(TrackDescriptorField::kName, OneLine(counter.name));
     track.add_uint64(TrackDescriptorField::kParentUuid, TrackUuid(header.pid, TrackKind::kProcess, 0));
     ProtoWriter<CounterField> description(track, TrackDescriptorField::kCounter);
-    if (counter.is_time)
-      description.add_int32(CounterField::kUnit, static_cast<int32_t>(CounterUnit::kNanoseconds));
+    // Without a field the message would not be written, and the track be none of a counter.
+    const CounterUnit unit = counter.is_time ? CounterUnit::kNanoseconds : CounterUnit::kUnspecified;
+    description.add_int32(CounterField::kUnit, static_cast<int32_t>(unit));
   });
   for (const auto& [time_ns, value] : counter.values) {
     packets->AddEvent(EventType::kCounter, uuid, time_ns, [&, number = value](EventBuilder* event) {

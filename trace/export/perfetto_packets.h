@@ -97,7 +97,7 @@ enum class StackSampleDefaultsField : FieldNumber { kSource = 1, kPrimaryDescrip
 enum class PrimaryDescriptorField : FieldNumber { kName = 2, kUnit = 3 };
 
 enum class EventType : int32_t { kBegin = 1, kEnd = 2, kInstant = 3, kCounter = 4 };
-enum class CounterUnit : int32_t { kNanoseconds = 1, kBytes = 3 };
+enum class CounterUnit : int32_t { kUnspecified = 0, kNanoseconds = 1, kBytes = 3 };
 enum class BuiltinClock : uint32_t { kRealtime = 1, kMonotonic = 3, kBoottime = 6 };
 inline constexpr int32_t kWeightInNanoseconds = 1;
 

@@ -84,8 +84,9 @@ TEST_F(ProbeTest, WritesATraceForPerfetto) {
   for (const auto* packet : trace.All("packet")) {
     const auto& track = (*packet)["track_descriptor"];
     if (track.Has("uuid"))
-      tracks[track.Number("uuid")] =
-          track.Has("thread") ? std::to_string(track["thread"].Number("tid")) : track.Text("name");
+      tracks[track.Number("uuid")] = track.Has("thread")
+                                         ? std::to_string(track["thread"].Number("tid"))
+                                         : (track.Has("counter") ? "counter " : "") + track.Text("name");
     if (!packet->Has("track_event")) continue;
     const auto& event = (*packet)["track_event"];
     const std::string& of = tracks.at(event.Number("track_uuid"));
@@ -100,7 +101,7 @@ TEST_F(ProbeTest, WritesATraceForPerfetto) {
   EXPECT_GE(ends[3] - begins[3], 5'000'000U);
   EXPECT_GE(begins[1], ends[0]);
   EXPECT_EQ(times[pid() + " TYPE_INSTANT add_numbers"].size(), 3U);
-  EXPECT_FALSE(times["calls 2 TYPE_COUNTER "].empty());
+  EXPECT_FALSE(times["counter calls 2 TYPE_COUNTER "].empty());
   EXPECT_EQ(numbers.back(), "3");
   EXPECT_EQ(Ask({pid(), "add_numbers { count }", "--perfetto", "/nowhere/trace"}), 2);
   EXPECT_THAT(errors_, HasSubstr("--perfetto: cannot write /nowhere/trace"));

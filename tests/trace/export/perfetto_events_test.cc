@@ -28,8 +28,10 @@ std::vector<std::string> EventsOf(const Decoded& trace) {
 }
 
 Decoded Written(std::vector<ThreadEvent> events, const std::vector<NamedCounter>& counters = {}) {
+  Trace header;
+  header.pid = 7;
   return lagwatch::testing::Decode(LAGWATCH_PERFETTO_SCHEMA, "perfetto.protos.Trace",
-                                   PerfettoEvents({.pid = 7, .begin_ns = 1}, std::move(events), counters));
+                                   PerfettoEvents(std::move(header), std::move(events), counters));
 }
 
 ThreadEvent Event(const std::string& name, int64_t begin_ns, int64_t end_ns, int32_t tid = 7) {
@@ -50,7 +52,7 @@ TEST(PerfettoEvents, AreCutToWhatHoldsThem) {
   EXPECT_THAT(EventsOf(Written({Event("inner", 10, 50), Event("outer", 10, 50)})),
               ElementsAre("B outer 10", "B inner 10", "E 50", "E 50"));
   EXPECT_THAT(EventsOf(Written({Event("first", 10, 40), Event("second", 30, 60)})),
-              ElementsAre("B first 30", "E 40", "E 60"));
+              ElementsAre("B second 30", "B first 30", "E 40", "E 60"));
 }
 
 TEST(PerfettoEvents, AreOnTracksOfTheirThreads) {
@@ -78,7 +80,7 @@ TEST(PerfettoEvents, CountersHaveTheirValues) {
     if (event.Has("counter_value")) values.push_back(event["counter_value"].value);
     if (event.Has("double_counter_value")) values.push_back(event["double_counter_value"].value);
   }
-  EXPECT_THAT(tracks, ElementsAre("calls 2", "waitUNIT_TIME_NS"));
+  EXPECT_THAT(tracks, ElementsAre("calls 2UNIT_UNSPECIFIED", "waitUNIT_TIME_NS"));
   EXPECT_THAT(values, ElementsAre("3", "2.5", "-4"));
 }
 
