@@ -34,6 +34,7 @@ TraceOptions ToTraceOptions(const Options& options) {
   trace.buffer_bytes = uint64_t{given.buffer_kib} << 10;
   trace.max_bytes = uint64_t{given.max_kib} << 10;
   trace.patched_modules = given.patch;
+  trace.rules_file = given.rules;
   return trace;
 }
 

@@ -154,15 +154,14 @@ class ProbeCompiler {
         print.fields.push_back(Stored(*argument, kTextWidth, to++));
       }
     }
-    if (to == registers_)
-      emitter_.Fail(action.position, "there is no value to print: add one, as in print(\"here\", tid)");
     if (print.fields.size() > kMaxFields)
       emitter_.Fail(action.position, "a record has at most " + std::to_string(kMaxFields) + " values");
     std::vector<Print>& prints = emitter_.program().prints;
     prints.push_back(std::move(print));
-    emitter_.Emit(action.position, {.code = OperationCode::kPrint,
-                                    .a = emitter_.Register(action.position, registers_),
-                                    .number = static_cast<int32_t>(prints.size() - 1)});
+    emitter_.Emit(action.position,
+                  {.code = OperationCode::kPrint,
+                   .a = to == registers_ ? uint8_t{0} : emitter_.Register(action.position, registers_),
+                   .number = static_cast<int32_t>(prints.size() - 1)});
   }
 
   void Aggregated(const Action& action) {

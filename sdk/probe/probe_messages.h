@@ -401,6 +401,10 @@ std::string EncodeProbeMessage(ProbeMessageKind kind, Body body) {
   return std::string(reinterpret_cast<const char*>(&header), sizeof header) + bytes;
 }
 
+inline std::string EncodeRefusal(std::string reason) {
+  return EncodeProbeMessage(ProbeMessageKind::kRefused, TextAnswer{std::move(reason)});
+}
+
 // None if the bytes are no such body.
 template <typename Body>
 std::optional<Body> DecodeProbeBody(std::string_view bytes) {

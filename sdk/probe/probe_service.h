@@ -130,6 +130,7 @@ class ProbeService {
   void AddLast(Console* console, uint32_t id);
   void SendLast();
   bool MayEnd(int64_t now_ns);
+  bool MustEnd(int64_t now_ns);
   ProbeTicks MeasureTicks();
   uint32_t ConsolesOf(uint32_t id) const;
 
@@ -161,6 +162,7 @@ class ProbeService {
   int64_t accept_after_ns_ = 0;
   base::LoaderCounts loader_counts_;
   int64_t loader_looked_ns_ = 0;
+  int64_t guard_looked_ns_ = 0;
 };
 
 }  // namespace lagwatch::sdk

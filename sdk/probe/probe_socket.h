@@ -16,11 +16,16 @@ namespace lagwatch::sdk {
 struct ProbeSocket {
   base::OwnedFd fd;  // listens
   std::string path;
+  std::string own_directory = {};  // that was made for it alone; empty: none
+
+  // Removes its file, and the directory of its own.
+  void RemoveFiles() const;
 };
 
 // Listens in `directory`, or else in /tmp/lagwatch-USER: a folder of this user's, which is made if it is not
-// there, and which no one else may open. Removes the sockets there that ended
-// processes have left. Errors: kIo, kInvalid if the folder is another user's or a link.
+// there, and which no one else may open. Removes the sockets there that ended processes have left. If another
+// user has taken that name, a folder of a random name beside it is made. Errors: kIo, kInvalid if that is not
+// possible either.
 base::Result<ProbeSocket> ListenForConsoles(const std::string& directory);
 
 struct ConsolePeer {

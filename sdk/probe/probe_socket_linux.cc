@@ -10,6 +10,7 @@
 
 #include <algorithm>
 #include <cerrno>
+#include <cstdlib>
 #include <cstring>
 #include <ctime>
 
@@ -112,7 +113,24 @@ base::Result<ProbeSocket> ListenForConsoles(const std::string& directory) {
     auto made = ListenIn(directory);
     if (made.ok()) return made;
   }
-  return ListenIn(ProbeDirectory("", geteuid()));
+  const std::string usual = ProbeDirectory("", geteuid());
+  auto made = ListenIn(usual);
+  if (made.ok()) return made;
+  // Consoles look for sockets by the process, wherever they are.
+  std::string own = usual + "-XXXXXX";
+  if (mkdtemp(own.data()) == nullptr) return made;
+  auto elsewhere = ListenIn(own);
+  if (!elsewhere.ok()) {
+    rmdir(own.c_str());
+    return made;
+  }
+  elsewhere->own_directory = own;
+  return elsewhere;
+}
+
+void ProbeSocket::RemoveFiles() const {
+  if (!path.empty()) unlink(path.c_str());
+  if (!own_directory.empty()) rmdir(own_directory.c_str());
 }
 
 ConsolePeer AcceptConsole(const ProbeSocket& socket) {

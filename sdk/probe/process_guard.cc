@@ -8,10 +8,11 @@
 
 #include <cerrno>
 #include <cstdint>
+#include <string_view>
 
 #include "base/modules/module_symbols_linux.h"
 #include "base/process/loader_walk.h"
-#include "base/system/seccomp.h"
+#include "base/process/proc_file.h"
 
 namespace lagwatch::sdk {
 
@@ -108,6 +109,16 @@ void ProcessGuard::Arm(trace::FunctionProber* prober) {
   for (const trace::ProbeResult& result : prober->Arm(requests)) {
     if (result.id != 0) ids_.push_back(result.id);  // else no file of the program calls it
   }
+}
+
+bool ProcessGuard::MustEnd() {
+  constexpr char kMainThread[] = "/proc/self/status";
+  const base::SeccompState filters = base::ReadSeccompOf(kMainThread);
+  if (!first_filters_) first_filters_ = filters;
+  char buffer[1024];
+  const std::string_view status = base::ReadSmallFile(kMainThread, buffer, sizeof buffer);
+  const bool has_ended = status.find("\nState:\tZ") != std::string_view::npos;
+  return has_ended || filters != *first_filters_;
 }
 
 void ProcessGuard::Disarm(trace::FunctionProber* prober) {

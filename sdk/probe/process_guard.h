@@ -3,8 +3,10 @@
 #pragma once
 
 #include <atomic>
+#include <optional>
 #include <vector>
 
+#include "base/system/seccomp.h"
 #include "trace/instrument/probes/function_prober.h"
 
 namespace lagwatch::sdk {
@@ -17,8 +19,12 @@ class ProcessGuard {
  public:
   void Arm(trace::FunctionProber* prober);
   void Disarm(trace::FunctionProber* prober);
+  // Whether the main thread has ended, or has other filters than at the first call: by system calls of the
+  // program's own, which the probes do not see. Three system calls, twice.
+  bool MustEnd();
 
  private:
+  std::optional<base::SeccompState> first_filters_;
   std::vector<trace::ProbeId> ids_;
 };
 

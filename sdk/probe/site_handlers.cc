@@ -6,6 +6,8 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <atomic>
+#include <bit>
 #include <cerrno>
 #include <cstdint>
 
@@ -265,6 +267,14 @@ void OnTransferred(const ProbeReturn& returned, void* user_data) {
   RunHit(*site, hit);
 }
 
+// exit() calls _exit() at its end: all probes are hit at the one that comes first.
+std::atomic<uint64_t> g_exit_function{0};
+
+bool IsFirstExit(uint64_t function) {
+  uint64_t first = 0;
+  return g_exit_function.compare_exchange_strong(first, function) || first == function;
+}
+
 void OnExit(const ProbeEntry& entry, void* user_data) {
   const ActiveSite site(user_data);
   const pid_t probed = g_probed_process.load(std::memory_order_relaxed);  // set before the first hit
@@ -273,7 +283,7 @@ void OnExit(const ProbeEntry& entry, void* user_data) {
   details.status = static_cast<int32_t>(entry.int_args[0]);
   NativeHit hit = HitOf(entry, PlaceKind::kExit);
   hit.details = &details;
-  RunHit(*site, hit);
+  if (IsFirstExit(entry.function)) RunHit(*site, hit);
   if (void (*before_exit)() = g_before_exit.load(std::memory_order_acquire)) before_exit();
 }
 

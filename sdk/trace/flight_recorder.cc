@@ -29,6 +29,7 @@ trace::CallOptions CallsOf(const TraceOptions& options) {
   calls.filter.allow_modules = base::SplitAtCommas(options.patched_modules);
   calls.are_patched = !calls.filter.allow_modules.empty();
   calls.finds_rules = true;
+  calls.rules_file = options.rules_file;
   return calls;
 }
 

@@ -35,6 +35,7 @@ struct TraceOptions {
   // names or patterns, separated by commas. Calls of functions that a compiler instrumented, and
   // named parts, always are.
   std::string patched_modules = {};
+  std::string rules_file = {};  // of these functions; empty: the one beside the program, if it is there
   std::vector<TraceRequest> requests = {};
 
   bool records() const { return is_on || reports_slow; }

@@ -58,7 +58,7 @@ def main() -> None:
         sys.exit(77)
     text = (repository / "docs/probes.md").read_text()
     blocks = re.findall(r"^```sh\n(.*?)^```$", text, re.MULTILINE | re.DOTALL)
-    assert len(blocks) == 12, blocks
+    assert len(blocks) == 13, blocks
     environment = dict(os.environ, PATH=f"{programs}:{os.environ['PATH']}")
     port = free_port()
     server = subprocess.Popen(["redis-server", "--port", str(port), "--save", "", "--appendonly", "no"],
@@ -72,6 +72,7 @@ def main() -> None:
             pathlib.Path(folder, "slow-orders.lwp").write_text("place_order @return if duration > 1ms { count by caller }")
             for block in blocks:
                 check(block, server.pid, folder, environment)
+            assert list(pathlib.Path(folder).glob("*.perfetto-trace")) != [], "--perfetto has written nothing"
     finally:
         is_over.set()
         if requests.is_alive():

@@ -17,6 +17,15 @@ std::string VariableOr(const char* name, const std::string& otherwise) {
   return value != nullptr && *value != '\0' ? value : otherwise;
 }
 
+std::vector<collector::SymbolSource*> Sources(LocalModules* modules,
+                                              collector::DebuginfodServers* debuginfod) {
+  std::vector<collector::SymbolSource*> sources = {modules};
+  if (debuginfod != nullptr) sources.push_back(debuginfod);
+  return sources;
+}
+
+}  // namespace
+
 base::Result<std::unique_ptr<collector::DebuginfodServers>> ConnectToDebuginfod() {
   const std::string urls = VariableOr("DEBUGINFOD_URLS", "");
   if (urls.empty()) {
@@ -29,15 +38,6 @@ base::Result<std::unique_ptr<collector::DebuginfodServers>> ConnectToDebuginfod(
   std::filesystem::create_directories(cache, ignored);
   return collector::DebuginfodServers::Create(urls, cache);
 }
-
-std::vector<collector::SymbolSource*> Sources(LocalModules* modules,
-                                              collector::DebuginfodServers* debuginfod) {
-  std::vector<collector::SymbolSource*> sources = {modules};
-  if (debuginfod != nullptr) sources.push_back(debuginfod);
-  return sources;
-}
-
-}  // namespace
 
 base::Result<std::unique_ptr<LocalSymbolizer>> LocalSymbolizer::Create(
     const LocalSymbolizerOptions& options) {

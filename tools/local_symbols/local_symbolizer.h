@@ -30,10 +30,14 @@ struct LocalSymbolizerOptions {
   bool asks_debuginfod = false;
 };
 
+// The servers in DEBUGINFOD_URLS, with their files kept in this user's cache. To be called before other
+// threads exist. Errors: kInvalid if the variable names none.
+base::Result<std::unique_ptr<collector::DebuginfodServers>> ConnectToDebuginfod();
+
 class LocalSymbolizer final : public collector::Symbolizer {
  public:
   // With `asks_debuginfod` to be called before other threads exist, and after all that inherits the
-  // environment was started. Errors: kInvalid if DEBUGINFOD_URLS names no server.
+  // environment was started. Errors: those of ConnectToDebuginfod().
   static base::Result<std::unique_ptr<LocalSymbolizer>> Create(const LocalSymbolizerOptions& options = {});
 
   base::Result<collector::SymbolizedFrames> Symbolize(std::string_view build_id,

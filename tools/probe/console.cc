@@ -15,6 +15,7 @@
 #include <fstream>
 #include <iostream>
 #include <optional>
+#include <utility>
 
 #include "base/clock.h"
 #include "base/owned_fd.h"
@@ -37,6 +38,16 @@ void NoteSignal(int number) {
 
 constexpr int64_t kReadNs = 100 * base::kNsPerMs;
 constexpr int64_t kTableNs = base::kNsPerSecond;
+
+std::string CutLines(const std::string& text) {
+  std::string cut;
+  for (size_t at = 0; at < text.size();) {
+    const size_t end = std::min(text.find('\n', at), text.size());
+    cut += CutTo(std::max<size_t>(TerminalWidth(), 1), text.substr(at, end - at)) + "\n";
+    at = end + 1;
+  }
+  return cut;
+}
 
 // Sends lines by UDP: those that are lost are lost.
 class StatsdSender {
@@ -87,9 +98,10 @@ void WriteWhole(const std::string& file, const std::string& text) {
   if (error) std::cerr << "lagwatch: probe: cannot write " << file << ": " << error.message() << "\n";
 }
 
-// The lines that fit on the terminal, above which nothing can be redrawn.
-std::string FirstLines(const std::string& text) {
+// The part that fits on the terminal: lines above it cannot be redrawn, and longer ones would take two.
+std::string FirstLines(const std::string& whole) {
   winsize size{};
+  const std::string text = CutLines(whole);
   const size_t height = ioctl(STDOUT_FILENO, TIOCGWINSZ, &size) == 0 ? size.ws_row : 0;
   constexpr size_t kRest = 2;  // for the note, and the line of the cursor
   const auto lines = static_cast<size_t>(std::ranges::count(text, '\n'));
@@ -165,6 +177,19 @@ class Shown {
     std::cout.flush();
   }
 
+  void WriteTrace() const {
+    if (options_.perfetto_file.empty()) return;
+    std::vector<trace::Loss> losses;
+    const auto add = [&](uint64_t count, const char* text) {
+      if (count != 0) losses.push_back({.what = text, .count = count, .remedy = {}});
+    };
+    add(stats_.dropped_records, "records dropped");
+    add(stats_.lost, "hits left out to stay within the budget");
+    add(stats_.missed, "hits missed");
+    add(stats_.returns_missed, "returns not seen");
+    WriteWhole(options_.perfetto_file, view_.PerfettoTrace(std::move(losses)));
+  }
+
   // For people, on stderr; else as the last object of JSON.
   void Summarize() const {
     if (options_.is_json) std::cout << SummaryJson() << std::flush;
@@ -173,18 +198,21 @@ class Shown {
       if (count != 0) std::cerr << ", " << count << " " << text;
     };
     add(stats_.skipped, "of them left out to stay within the budget");
-    add(stats_.faulted, "ended by memory that could not be read, or by a division by 0");
+    add(stats_.faulted, "of them ended by memory that could not be read, or by a division by 0");
     add(stats_.dropped_records, "records dropped");
     add(stats_.dropped_keys, "counts dropped because the tables are full");
     add(stats_.dropped_stacks, "stacks dropped");
-    add(stats_.missed, "missed inside of other probes, or on stacks of coroutines and signal handlers");
+    add(stats_.missed,
+        "more missed: calls that the probes' own work makes, or on stacks of coroutines and signal handlers");
     if (stats_.returns_missed != 0)
       std::cerr << ", at least " << stats_.returns_missed
-                << " returns not seen (of calls too deep, or from code made or loaded at run time)";
+                << " returns not seen (of calls too deep, of more than 4,000 threads, or from code made or "
+                   "loaded at "
+                   "run time)";
     if (stats_.is_off) std::cerr << "; " << ReasonToBeOff(view_.budget_ppm());
     if (is_disarmed_)
       std::cerr << "; another command has disarmed the script";
-    else if (is_over_ || (client_.is_over() && client_.HasProcessEnded()))
+    else if (client_.is_over() ? client_.HasProcessEnded() : is_over_)
       std::cerr << "; the program has ended";
     else if (client_.is_over())
       std::cerr << "; the program has closed the connection: it has become another one (exec), confines "
@@ -310,11 +338,14 @@ base::Status CheckSinks(const ConsoleOptions& options) {
   if (!options.statsd.empty()) {
     if (auto sender = StatsdSender::Open(options.statsd); !sender.ok()) return sender.status();
   }
-  if (options.prometheus_file.empty()) return {};
-  const std::string part = options.prometheus_file + ".part";
-  if (!std::ofstream(part, std::ios::trunc))
-    return base::Status(base::StatusCode::kIo, "--prometheus: cannot write " + options.prometheus_file);
-  unlink(part.c_str());
+  for (const auto& [option, file] :
+       {std::pair("--prometheus", options.prometheus_file), {"--perfetto", options.perfetto_file}}) {
+    if (file.empty()) continue;
+    const std::string part = file + ".part";
+    if (!std::ofstream(part, std::ios::trunc))
+      return base::Status(base::StatusCode::kIo, std::string(option) + ": cannot write " + file);
+    unlink(part.c_str());
+  }
   return {};
 }
 
@@ -322,6 +353,7 @@ int RunConsole(ServiceClient* client, uint32_t id, ProbeView* view, AskedCommand
                const ConsoleOptions& options) {
   Shown shown(client, id, view, asked, options);
   if (base::Status status = shown.Open(); !status.ok()) return Fail("probe: " + status.message());
+  if (!options.perfetto_file.empty()) view->RecordForPerfetto(client->pid());
   const int64_t begin_ns = base::SystemClock().MonoNs();
   const int64_t end_ns = options.for_ns == 0 ? INT64_MAX : begin_ns + options.for_ns;
   int64_t table_ns = begin_ns + kTableNs;
@@ -340,6 +372,7 @@ int RunConsole(ServiceClient* client, uint32_t id, ProbeView* view, AskedCommand
     static_cast<void>(shown.Read(/*wants_snapshot=*/true));
   const bool was_disarmed = shown.WasDisarmed();
   shown.Print(/*has_snapshot=*/true, /*is_last=*/true);
+  shown.WriteTrace();
   if (!client->is_over() && !options.leaves && !was_disarmed) {
     const auto done = client->Ask<sdk::NumberAnswer>(sdk::ProbeMessageKind::kDisarm, sdk::ProgramQuestion{id},
                                                      sdk::ProbeMessageKind::kDone);

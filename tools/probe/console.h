@@ -18,6 +18,7 @@ struct ConsoleOptions {
   bool is_folded = false;       // at the end, stacks for a flame graph in place of tables
   std::string statsd;           // HOST:PORT; empty: none
   std::string prometheus_file;  // empty: none
+  std::string perfetto_file;    // likewise
   bool leaves = false;          // the probes stay at the end
 };
 

@@ -12,7 +12,6 @@
 #include "base/owned_fd.h"
 #include "collector/symbols/elf/elf_handles.h"
 #include "collector/symbols/names/function_name.h"
-#include "tools/local_symbols/local_modules.h"
 #include "trace/instrument/rules/function_names.h"
 
 namespace lagwatch::tools {
@@ -195,10 +194,12 @@ class DebugFile {
     file->Load();
     return file;
   }
-  explicit DebugFile(ProcessModule* module) : module_(module) {}
+  explicit DebugFile(ProcessModule* module) : module_(module), has_asked_(module->asks_servers()) {}
 
   const ProcessModule* module() const { return module_; }
   bool has_any() const { return dwarf_ != nullptr; }
+  // Whether the servers that its module may ask by now may have more.
+  bool is_old() const { return !has_any() && !has_asked_ && module_->asks_servers(); }
 
   TypePointer FindType(const std::string& name) {
     Index();
@@ -237,12 +238,7 @@ class DebugFile {
 
  private:
   void Load() {
-    const auto build_id = collector::BuildId::FromBytes(module_->build_id());
-    if (build_id) {
-      LocalModules modules;
-      modules.Add(*build_id, module_->seen_path());
-      fd_ = modules.OpenFile(*build_id, collector::SymbolKind::kDebug);
-    }
+    fd_ = module_->OpenDebugFile();
     if (!fd_) fd_ = base::OwnedFd(open(module_->seen_path().c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK));
     if (fd_) elf_ = collector::OpenElf(fd_.get());
     if (elf_) dwarf_.reset(dwarf_begin_elf(elf_.get(), DWARF_C_READ, nullptr));
@@ -285,6 +281,7 @@ class DebugFile {
   }
 
   ProcessModule* module_;
+  bool has_asked_;
   base::OwnedFd fd_;
   collector::ElfHandle elf_;
   collector::DwarfHandle dwarf_;
@@ -343,6 +340,7 @@ DebugTypes::DebugTypes(ProcessFunctions* functions) : functions_(functions) {}
 DebugTypes::~DebugTypes() = default;
 
 DebugFile* DebugTypes::FileOf(ProcessModule* module) const {
+  std::erase_if(files_, [](const auto& file) { return file->is_old(); });
   const auto known = std::ranges::find_if(files_, [&](const auto& file) { return file->module() == module; });
   if (known != files_.end()) return (*known)->has_any() ? known->get() : nullptr;
   DebugFile* file = files_.emplace_back(DebugFile::Open(module)).get();
@@ -365,6 +363,7 @@ std::optional<probe::Signature> DebugTypes::FindFunction(std::string_view module
                                                          std::string_view function) const {
   std::optional<probe::Signature> found;
   bool is_one = true;
+  functions_->AskServersFor(std::string(module_pattern));
   for (ProcessModule& module : functions_->modules()) {
     if (!module.IsCalled(std::string(module_pattern))) continue;
     DebugFile* file = FileOf(&module);

@@ -362,6 +362,7 @@ base::Result<std::vector<ProbeSiteAt>> FindSites(const Place& place, uint16_t pr
     sites.front().probe = probe;
     return sites;
   }
+  functions->AskServersFor(place.module);
   switch (place.kind) {
     case PlaceKind::kEntry:
     case PlaceKind::kReturn:
@@ -407,6 +408,7 @@ base::Result<std::vector<ProbeSiteAt>> FindFunctions(const std::string& pattern,
     place.pattern = PatternKind::kRegex;
     place.name = place.name.substr(1, place.name.size() - 2);
   }
+  functions->AskServersFor(place.module);
   auto sites = LAGWATCH_TRY(FindInFunctions(place, 0, functions, types, explains));
   std::ranges::stable_sort(sites, {}, [](const ProbeSiteAt& site) { return Location(site); });
   return sites;

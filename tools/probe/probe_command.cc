@@ -5,6 +5,7 @@
 #include <CLI/Config.hpp>
 #include <CLI/Formatter.hpp>
 #include <algorithm>
+#include <charconv>
 #include <ctime>
 #include <filesystem>
 #include <iostream>
@@ -18,6 +19,7 @@
 #include "base/text.h"
 #include "probe/show/value_text.h"
 #include "tools/commands.h"
+#include "tools/local_symbols/local_symbolizer.h"
 #include "tools/probe/asked_commands.h"
 #include "tools/probe/console.h"
 #include "tools/probe/debug_types.h"
@@ -49,6 +51,8 @@ struct ProbeOptions : ConsoleOptions {
   std::string event;
   std::string level;
   RuleOptions rules;
+  bool asks_debuginfod = false;
+  collector::SymbolSource* servers = nullptr;  // these
   uint32_t id = 0;
   bool lists_scripts = false;
   bool lists_armed = false;
@@ -63,20 +67,27 @@ int Refuse(const std::string& message) {
   return kCannot;
 }
 
-// "10s", "500ms", "2min" or "2m", "1h".
+// "10s", "1.5s", "500ms", "2min" or "2m", "1h".
 base::Result<int64_t> ParseDuration(const std::string& text) {
-  const size_t end = text.find_first_not_of("0123456789");
-  const auto number = base::ParseNumber<int64_t>(text.substr(0, end));
+  const size_t end = text.find_first_not_of("0123456789.");
+  const std::string digits = text.substr(0, end);
+  double number = 0;
+  const auto [rest, error] = std::from_chars(digits.data(), digits.data() + digits.size(), number);
+  const bool is_number = error == std::errc() && rest == digits.data() + digits.size();
   const std::string unit = end == std::string::npos ? "s" : text.substr(end);
   const std::map<std::string, int64_t> units{{"ms", 1'000'000},
                                              {"s", 1'000'000'000},
                                              {"m", 60'000'000'000},
                                              {"min", 60'000'000'000},
                                              {"h", 3'600'000'000'000}};
-  constexpr int64_t kMost = 1'000'000;
-  if (!number || *number <= 0 || *number > kMost || !units.contains(unit))
-    return base::Status(base::StatusCode::kInvalid, "'" + text + "' is no time: give 500ms, 10s, 2min or 1h");
-  return *number * units.at(unit);
+  constexpr double kMost = 1e6;
+  const int64_t ns = is_number && number <= kMost && units.contains(unit)
+                         ? static_cast<int64_t>(number * static_cast<double>(units.at(unit)))
+                         : 0;
+  if (ns <= 0)
+    return base::Status(base::StatusCode::kInvalid,
+                        "'" + text + "' is no time: give 500ms, 1.5s, 2min or 1h");
+  return ns;
 }
 
 base::Result<pid_t> FindTarget(const std::string& word) {
@@ -119,8 +130,14 @@ base::Result<ServiceClient> AwaitService(pid_t pid) {
   constexpr int64_t kPatienceNs = 8 * base::kNsPerSecond;
   constexpr timespec kPause{.tv_sec = 0, .tv_nsec = 2 * base::kNsPerMs};
   const int64_t end_ns = base::SystemClock().MonoNs() + kPatienceNs;
-  while (true) {
+  constexpr int kRoundsPerLook = 8;
+  for (int round = 0;; ++round) {
     auto client = ServiceClient::Connect(pid);
+    if (!client.ok() && round % kRoundsPerLook == 0 && HasThreadSanitizer(pid))
+      return base::Status(base::StatusCode::kInvalid,
+                          CommandOf(pid) +
+                              " has no probes: it has the runtime of ThreadSanitizer, which permits no "
+                              "threads but the program's own; build it without -fsanitize=thread");
     if (client.ok() || base::SystemClock().MonoNs() > end_ns || !fs::exists(ProcessFolder(pid)))
       return client;
     nanosleep(&kPause, nullptr);
@@ -139,7 +156,7 @@ int ArmAndShow(pid_t pid, const Script& script, const ProbeOptions& options) {
   const base::Status can_open = client.ok() ? base::Status() : CheckCanAttach(pid);
   if (!can_open.ok())
     return Refuse(can_open.message() + "; as root, --kernel counts calls by the kernel's probes");
-  auto functions = FunctionsOf(pid, options.rules);
+  auto functions = FunctionsOf(pid, options.rules, options.servers);
   if (!functions.ok()) return Refuse(functions.status().message());
   auto prepared = PrepareScript(script, &*functions);
   if (!prepared.ok()) return Refuse(prepared.status().message());
@@ -168,6 +185,7 @@ int ArmAndShow(pid_t pid, const Script& script, const ProbeOptions& options) {
             << (prepared->sites.empty()
                     ? "no function"
                     : std::to_string(armed_sites) + (armed_sites == 1 ? " function" : " functions"))
+            << "; a hit takes up to " << probe::DurationText(prepared->hit_cost_ns)
             << (options.for_ns == 0 ? "; Ctrl-C ends it\n" : "\n");
   ProbeView view(prepared->program, &*functions);
   AskedCommands asked(pid, prepared->program.requests);
@@ -303,7 +321,8 @@ int ListMethods(pid_t pid, const std::string& pattern) {
 
 constexpr std::string_view kOfJava = "java ";
 
-int ListFunctions(pid_t pid, const std::string& pattern, const RuleOptions& rules) {
+int ListFunctions(pid_t pid, const ProbeOptions& options) {
+  const std::string& pattern = options.functions;
   if (pattern.starts_with(kOfJava)) return ListMethods(pid, pattern.substr(kOfJava.size()));
   const bool may_be_java =
       pattern.find('!') == std::string::npos && !pattern.starts_with("usdt ") && IsJvm(pid);
@@ -312,7 +331,7 @@ int ListFunctions(pid_t pid, const std::string& pattern, const RuleOptions& rule
   auto client = ServiceClient::Connect(pid);
   const base::Status can_open = client.ok() ? base::Status() : CheckCanAttach(pid);
   if (!can_open.ok()) return Refuse(can_open.message());
-  auto functions = FunctionsOf(pid, rules);
+  auto functions = FunctionsOf(pid, options.rules, options.servers);
   if (!functions.ok()) return Refuse(functions.status().message());
   DebugTypes types(&*functions);
   auto sites = FindFunctions(pattern, &*functions, &types, /*explains=*/!may_be_java);
@@ -344,6 +363,13 @@ int ListFunctions(pid_t pid, const std::string& pattern, const RuleOptions& rule
 
 int Run(ProbeOptions options) {
   if (options.lists_scripts) return Print(ListScripts());
+  std::unique_ptr<collector::DebuginfodServers> servers;
+  if (options.asks_debuginfod) {
+    auto connected = ConnectToDebuginfod();
+    if (!connected.ok()) return Refuse("--debuginfod: " + connected.status().message());
+    servers = std::move(connected).value();
+    options.servers = servers.get();
+  }
   if (!options.for_text.empty()) {
     const auto duration = ParseDuration(options.for_text);
     if (!duration.ok()) return Refuse("--for: " + duration.status().message());
@@ -358,7 +384,7 @@ int Run(ProbeOptions options) {
   const auto started = base::ParseNumber<pid_t>(target);
   const auto pid = options.is_at_start && started ? base::Result<pid_t>(*started) : FindTarget(target);
   if (!pid.ok()) return Refuse(pid.status().message());
-  if (!options.functions.empty()) return ListFunctions(*pid, options.functions, options.rules);
+  if (!options.functions.empty()) return ListFunctions(*pid, options);
   const bool acts_on_armed = options.lists_armed || options.reattaches || options.disarms ||
                              !options.event.empty() || !options.level.empty();
   if (acts_on_armed) {
@@ -403,6 +429,9 @@ void AddProbeCommand(CLI::App* app, int* exit_code) {
       "List the functions that match [MODULE!]PATTERN, the methods that match 'java PATTERN', or "
       "the notes that match 'usdt PATTERN', and whether they can be probed");
   AddRulesOption(probe, &options->rules);
+  probe->add_flag("--debuginfod", options->asks_debuginfod,
+                  "Also ask the servers in DEBUGINFOD_URLS for the functions and types of the program and of "
+                  "the modules that the script names; they learn their build ids");
   probe->add_option("--for", options->for_text, "End after this time, such as 10s");
   probe->add_flag("--json", options->is_json, "Print JSON, one object a line");
   probe->add_flag(
@@ -412,6 +441,9 @@ void AddProbeCommand(CLI::App* app, int* exit_code) {
                     "Send aggregates to HOST:PORT by the statsd protocol (UDP) each second");
   probe->add_option("--prometheus", options->prometheus_file,
                     "Write aggregates to this file each second, in Prometheus' text format");
+  probe->add_option("--perfetto", options->perfetto_file,
+                    "At the end, write a trace for ui.perfetto.dev: records with a duration as slices of "
+                    "their threads, others as instants, aggregates as counters");
   probe->add_flag("--leave", options->leaves, "Leave the probes in the program at the end, counting");
   probe->add_flag("--armed", options->lists_armed, "List the scripts that are armed in the process");
   probe->add_flag("--reattach", options->reattaches, "Show a script that is armed already");

@@ -5,6 +5,7 @@
 #include <iterator>
 #include <map>
 
+#include "base/clock.h"
 #include "probe/show/formats.h"
 #include "tools/read/table.h"
 
@@ -51,7 +52,18 @@ void ProbeView::Add(const sdk::ReadAnswer& answer) {
     damage_ = "the process sent damaged records";
     return;
   }
+  KeepForPerfetto(!answer.snapshot.empty(), *records);
   std::ranges::move(*records, std::back_inserter(records_));
+}
+
+void ProbeView::KeepForPerfetto(bool has_aggregates, const std::vector<probe::Record>& records) {
+  if (!recording_) return;
+  const auto namer = [this](uint64_t address) { return NameOf(address, /*has_offset=*/false); };
+  for (const probe::Record& record : records) recording_->AddRecord(record, namer);
+  if (!has_aggregates) return;
+  const int64_t now_ns = base::SystemClock().MonoNs();
+  for (size_t i = 0; i < std::min(aggregates_.size(), program_.aggregates.size()); ++i)
+    recording_->AddAggregate(now_ns, program_.aggregates[i], aggregates_[i], namer);
 }
 
 std::string ProbeView::NameOf(uint64_t address, bool has_offset) {

@@ -2,9 +2,12 @@
 // Turns what a probed process has sent into text. Context: background.
 #pragma once
 
+#include <sys/types.h>
+
 #include <cstdint>
 #include <functional>
 #include <map>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -12,6 +15,7 @@
 #include "probe/show/formats.h"
 #include "probe/show/results.h"
 #include "sdk/probe/probe_messages.h"
+#include "tools/probe/perfetto_recording.h"
 #include "tools/probe/process_functions.h"
 
 namespace lagwatch::tools {
@@ -41,10 +45,17 @@ class ProbeView {
   using VisitAggregate =
       std::function<void(const probe::Aggregate&, const probe::AggregateResult&, const probe::AddressNamer&)>;
   void ForEachAggregate(const VisitAggregate& visit);
+  // Keeps what comes from now on for PerfettoTrace().
+  void RecordForPerfetto(pid_t pid) { recording_.emplace(pid, program_); }
+  // `losses` are those of the script itself.
+  std::string PerfettoTrace(std::vector<trace::Loss> losses) const {
+    return recording_ ? recording_->Text(std::move(losses)) : "";
+  }
   const std::string& damage() const { return damage_; }
 
  private:
   bool CountsReturns() const;
+  void KeepForPerfetto(bool has_aggregates, const std::vector<probe::Record>& records);
   template <typename Show>
   std::string OfAggregates(Show show);
   // A function's name; `has_offset`: with the place in it, by which two calls in one function differ.
@@ -55,6 +66,7 @@ class ProbeView {
   std::vector<probe::Record> records_;
   std::vector<probe::AggregateResult> aggregates_;
   std::map<uint64_t, std::string> frames_;  // that the process has named
+  std::optional<PerfettoRecording> recording_;
   std::string damage_;
 };
 

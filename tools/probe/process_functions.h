@@ -13,7 +13,9 @@
 #include <utility>
 #include <vector>
 
+#include "base/owned_fd.h"
 #include "base/status.h"
+#include "collector/symbols/files/symbol_source.h"
 #include "trace/instrument/rules/function_names.h"
 #include "trace/instrument/rules/instrument_rules.h"
 
@@ -46,6 +48,12 @@ class ProcessModule {
   std::string_view shown_name() const {
     return command_.empty() || file_name().starts_with(command_) ? file_name() : command_;
   }
+  // Its debug file: its own file if that has debug information, a separate one of this machine, or one of the
+  // servers that it may ask. None: there is no such file.
+  base::OwnedFd OpenDebugFile() const;
+  // `servers`: borrowed, or null.
+  void AskServers(collector::SymbolSource* servers);
+  bool asks_servers() const { return servers_ != nullptr; }
   void SetCommand(std::string command) { command_ = std::move(command); }
   // Of one address the best name comes first. By offset; read at the first call.
   const std::vector<ModuleFunction>& functions();
@@ -60,6 +68,7 @@ class ProcessModule {
   std::string build_id_;
   uint64_t bias_;
   std::string command_;  // of the program's own file
+  collector::SymbolSource* servers_ = nullptr;
   bool is_read_ = false;
   std::vector<ModuleFunction> functions_;
 };
@@ -79,6 +88,10 @@ class ProcessFunctions {
   // Functions that these leave out are in no pattern. None to begin with.
   void SetRules(trace::InstrumentRules rules) { rules_ = std::move(rules); }
   const trace::InstrumentRules& rules() const { return rules_; }
+  // Has these be asked for debug files: those of the program's own file, and of the modules that a script
+  // names (AskServersFor()), since all of a process's are large. `servers` are borrowed.
+  void SetServers(collector::SymbolSource* servers);
+  void AskServersFor(const std::string& module_pattern);
   // Again, once the process has loaded other files.
   void Refresh();
 
@@ -95,6 +108,7 @@ class ProcessFunctions {
   std::list<ProcessModule> modules_;
   std::vector<Range> code_;  // by address
   trace::InstrumentRules rules_;
+  collector::SymbolSource* servers_ = nullptr;
 };
 
 }  // namespace lagwatch::tools

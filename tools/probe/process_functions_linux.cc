@@ -16,6 +16,7 @@
 #include "stack/elf/function_symbol.h"
 #include "tools/containers.h"
 #include "tools/inject/mappings.h"
+#include "tools/local_symbols/local_modules.h"
 #include "tools/probe/process_functions.h"
 #include "tools/process_files.h"
 
@@ -77,6 +78,12 @@ bool AddTable(const std::optional<stack::ElfFile>& file, uint32_t type,
   return has_any;
 }
 
+bool AddDebugFile(const ProcessModule& module, std::vector<RankedFunction>* functions) {
+  const base::OwnedFd fd = module.OpenDebugFile();
+  return fd &&
+         AddTable(stack::ElfFile::Open("/proc/self/fd/" + std::to_string(fd.get())), SHT_SYMTAB, functions);
+}
+
 bool IsOwn(std::string_view file_name) { return file_name.starts_with("liblagwatch-preload"); }
 
 std::string Hex(uint64_t number) {
@@ -92,6 +99,23 @@ ProcessModule::ProcessModule(pid_t pid, std::string path, uint64_t bias)
   if (const auto file = stack::ElfFile::Open(seen_path_)) build_id_ = file->BuildId();
 }
 
+base::OwnedFd ProcessModule::OpenDebugFile() const {
+  const auto build_id = collector::BuildId::FromBytes(build_id_);
+  if (!build_id) return {};
+  LocalModules local;
+  local.Add(*build_id, seen_path_);
+  base::OwnedFd fd = local.OpenFile(*build_id, collector::SymbolKind::kDebug);
+  if (!fd && servers_ != nullptr) fd = servers_->OpenFile(*build_id, collector::SymbolKind::kDebug);
+  return fd;
+}
+
+void ProcessModule::AskServers(collector::SymbolSource* servers) {
+  if (servers_ == servers) return;
+  servers_ = servers;
+  is_read_ = false;
+  functions_.clear();
+}
+
 const std::vector<ModuleFunction>& ProcessModule::functions() {
   if (!is_read_) Read();
   return functions_;
@@ -101,8 +125,7 @@ void ProcessModule::Read() {
   is_read_ = true;
   std::vector<RankedFunction> found;
   const auto file = stack::ElfFile::Open(seen_path_);
-  if (!AddTable(file, SHT_SYMTAB, &found) &&
-      (build_id_.empty() || !AddTable(stack::ElfFile::OpenDebugFile(build_id_), SHT_SYMTAB, &found)) && file)
+  if (!AddTable(file, SHT_SYMTAB, &found) && !AddDebugFile(*this, &found) && file)
     AddTable(file->OpenMiniDebugInfo(), SHT_SYMTAB, &found);
   AddTable(file, SHT_DYNSYM, &found);
   std::ranges::stable_sort(found, [](const RankedFunction& a, const RankedFunction& b) {
@@ -134,6 +157,17 @@ base::Result<ProcessFunctions> ProcessFunctions::Of(pid_t pid) {
     return base::Status(base::StatusCode::kNotFound,
                         "process " + std::to_string(pid) + " has ended, or its files cannot be read");
   return functions;
+}
+
+void ProcessFunctions::SetServers(collector::SymbolSource* servers) {
+  servers_ = servers;
+  modules_.front().AskServers(servers);
+}
+
+void ProcessFunctions::AskServersFor(const std::string& module_pattern) {
+  if (servers_ == nullptr || module_pattern.empty()) return;
+  for (ProcessModule& module : modules_)
+    if (module.IsCalled(module_pattern)) module.AskServers(servers_);
 }
 
 void ProcessFunctions::Refresh() {

@@ -114,6 +114,8 @@ base::Result<PreparedScript> PrepareScript(const Script& script, ProcessFunction
   auto compiled = LAGWATCH_TRY(probe::CompileScript(script.text, &all_types));
   const auto verified = LAGWATCH_TRY(probe::Verify(std::move(compiled)));
   PreparedScript prepared{.program = verified.program(), .sites = {}};
+  for (const probe::VerifiedProbe& each : verified.probes())
+    prepared.hit_cost_ns = std::max<int64_t>(prepared.hit_cost_ns, each.cost_ns());
   for (size_t i = 0; i < prepared.program.probes.size(); ++i) {
     const probe::Probe& each = prepared.program.probes[i];
     auto sites = FindSites(each.place, static_cast<uint16_t>(i), functions, &types);

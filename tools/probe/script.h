@@ -2,6 +2,7 @@
 // The script of a command line, made ready for a process. Context: background.
 #pragma once
 
+#include <cstdint>
 #include <string>
 #include <vector>
 
@@ -27,6 +28,7 @@ std::string ListScripts();
 struct PreparedScript {
   probe::Program program;
   std::vector<sdk::ProbeSiteAt> sites;
+  int64_t hit_cost_ns = 0;  // estimated, of the dearest probe's longest way
 };
 // Errors: kInvalid, kNotFound and kTooLarge, with line and column.
 base::Result<PreparedScript> PrepareScript(const Script& script, ProcessFunctions* functions);

@@ -22,8 +22,10 @@ base::Result<ServiceClient> OpenFor(pid_t pid, const std::vector<sdk::ProbeSiteA
   return has_answered || is_of_java ? std::move(client) : ServiceClient::Open(pid);
 }
 
-base::Result<ProcessFunctions> FunctionsOf(pid_t pid, const RuleOptions& options) {
+base::Result<ProcessFunctions> FunctionsOf(pid_t pid, const RuleOptions& options,
+                                           collector::SymbolSource* servers) {
   auto functions = LAGWATCH_TRY(ProcessFunctions::Of(pid));
+  functions.SetServers(servers);
   const auto rules = LAGWATCH_TRY(RulesFor(options, functions.modules().front().seen_path()));
   functions.SetRules(ResolveFiles(rules, &functions.modules()));
   return functions;

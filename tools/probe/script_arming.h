@@ -19,8 +19,10 @@ bool HasJavaSites(const std::vector<sdk::ProbeSiteAt>& sites);
 // Connects to the process, which loads the library, or the agent for Java, if it does not serve consoles yet.
 // Errors: those of ServiceClient.
 base::Result<ServiceClient> OpenFor(pid_t pid, const std::vector<sdk::ProbeSiteAt>& sites);
-// The process's functions, and the rules for its program. Errors: kNotFound; kInvalid for bad rules.
-base::Result<ProcessFunctions> FunctionsOf(pid_t pid, const RuleOptions& options);
+// The process's functions, with those that the `servers` (borrowed, or null) know, and the rules for its
+// program. Errors: kNotFound; kInvalid for bad rules.
+base::Result<ProcessFunctions> FunctionsOf(pid_t pid, const RuleOptions& options,
+                                           collector::SymbolSource* servers = nullptr);
 base::Result<sdk::ListAnswer> ListOf(ServiceClient* client);
 // The functions that have the probe.
 size_t CountArmed(const sdk::ArmAnswer& armed);

@@ -43,6 +43,7 @@ class ServiceClient {
   void WaitForEnd(int timeout_ms);
   // The data that the process has sent because it ends.
   std::vector<sdk::ReadAnswer> TakeLast() { return std::exchange(last_, {}); }
+  pid_t pid() const { return pid_; }
   // Whether the process answers no more.
   bool is_over() const { return is_over_; }
   // Whether it has ended; waits for a moment for that. False if it has become another program, or has closed

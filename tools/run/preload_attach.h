@@ -22,6 +22,9 @@ struct Attached {
 // not and what works instead.
 base::Status CheckCanAttach(pid_t pid);
 
+// Whether it has loaded the runtime of ThreadSanitizer.
+bool HasThreadSanitizer(pid_t pid);
+
 // Watches the process as `config` says. Errors: those of CheckCanAttach; kUnavailable if the library could
 // not be loaded or the monitor not started.
 base::Result<Attached> AttachPreload(pid_t pid, const sdk::PreloadConfig& config);

@@ -167,16 +167,6 @@ base::Status Load(HelperThread* helper, pid_t pid, const LoadedLibrary& libc, co
   return status;
 }
 
-// Its runtime is a library (gcc), or a part of the program that it exports (clang).
-bool HasThreadSanitizer(pid_t pid) {
-  if (HasLoaded(pid, "libtsan.so") || HasLoaded(pid, "libclang_rt.tsan")) return true;
-  std::error_code error;
-  const auto program = std::filesystem::read_symlink(ProcessFolder(pid) / "exe", error);
-  if (error) return false;
-  const auto exports = LoadedLibrary::Find(pid, program.filename().string());
-  return exports.ok() && exports->AddressOf("__tsan_init") != 0;
-}
-
 base::Status CheckCanInject(pid_t pid) {
   const std::string number = std::to_string(pid);
   const std::string state = StatusField(pid, "State");
@@ -259,6 +249,16 @@ base::Result<Attached> CallWithConfig(pid_t pid, const sdk::PreloadConfig& confi
 }
 
 }  // namespace
+
+// Its runtime is a library (gcc), or a part of the program that it exports (clang).
+bool HasThreadSanitizer(pid_t pid) {
+  if (HasLoaded(pid, "libtsan.so") || HasLoaded(pid, "libclang_rt.tsan")) return true;
+  std::error_code error;
+  const auto program = std::filesystem::read_symlink(ProcessFolder(pid) / "exe", error);
+  if (error) return false;
+  const auto exports = LoadedLibrary::Find(pid, program.filename().string());
+  return exports.ok() && exports->AddressOf("__tsan_init") != 0;
+}
 
 base::Status CheckCanAttach(pid_t pid) {
   const auto lock = LockTarget(pid);

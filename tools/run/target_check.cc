@@ -64,6 +64,9 @@ Status Check(const std::string& path, const std::filesystem::path& library, int 
 
 base::Result<std::string> FindProgram(const std::string& command) {
   if (command.find('/') != std::string::npos) {
+    struct stat status {};
+    if (stat(command.c_str(), &status) == 0 && S_ISDIR(status.st_mode))
+      return base::Status(StatusCode::kInvalid, command + ": " + std::strerror(EISDIR));
     if (access(command.c_str(), X_OK) == 0) return command;
     return base::Status(StatusCode::kNotFound, command + ": " + std::strerror(errno));
   }

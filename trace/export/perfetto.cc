@@ -14,8 +14,6 @@
 namespace lagwatch::trace {
 namespace {
 
-enum class TrackKind : uint64_t { kProcess, kThread, kBesideCalls, kDispatches, kCpu, kAllocated, kSamples };
-
 // One side of a wake, as an instant: that of the waiter lies in the wait's last moment, since arrows point
 // from the earlier event to the later one, and the wait began before it was ended.
 struct Side {
@@ -67,8 +65,8 @@ class PerfettoWriter {
 
   std::string Write() {
     AddInternedData(timeline_, Stacks(), &packets_);
-    AddProcess();
-    for (const Thread& thread : trace_.threads) AddThread(thread);
+    AddProcessTrack(trace_, &packets_);
+    for (const Thread& thread : trace_.threads) AddThreadTrack(trace_, thread, &packets_);
     FindSides();
     for (const Track& track : timeline_.tracks) AddTrack(track);
     for (uint32_t i = 0; i < trace_.threads.size(); ++i) {
@@ -82,9 +80,7 @@ class PerfettoWriter {
 
  private:
   uint64_t Uuid(TrackKind kind, int32_t tid) const {
-    const uint64_t seed = base::HashWord(static_cast<uint64_t>(kind), base::kFnvOffsetBasis);
-    return base::HashWord(static_cast<uint64_t>(tid),
-                          base::HashWord(static_cast<uint64_t>(trace_.pid), seed));
+    return TrackUuid(trace_.pid, kind, static_cast<uint64_t>(tid));
   }
 
   std::vector<uint32_t> Stacks() const {
@@ -96,27 +92,6 @@ class PerfettoWriter {
     return stacks;
   }
 
-  void AddProcess() {
-    packets_.Add(std::nullopt, [&](PacketBuilder* packet) {
-      ProtoWriter<TrackDescriptorField> track(*packet, PacketField::kTrackDescriptor);
-      track.add_uint64(TrackDescriptorField::kUuid, Uuid(TrackKind::kProcess, 0));
-      ProtoWriter<ProcessField> process(track, TrackDescriptorField::kProcess);
-      process.add_int32(ProcessField::kPid, trace_.pid);
-      process.add_string(ProcessField::kName, OneLine(trace_.process_name));
-    });
-  }
-  void AddThread(const Thread& thread) {
-    packets_.Add(std::nullopt, [&](PacketBuilder* packet) {
-      ProtoWriter<TrackDescriptorField> track(*packet, PacketField::kTrackDescriptor);
-      track.add_uint64(TrackDescriptorField::kUuid, Uuid(TrackKind::kThread, thread.tid));
-      track.add_uint64(TrackDescriptorField::kParentUuid, Uuid(TrackKind::kProcess, 0));
-      track.add_bool(TrackDescriptorField::kDisallowMergingWithSystemTracks, true);
-      ProtoWriter<ThreadField> entry(track, TrackDescriptorField::kThread);
-      entry.add_int32(ThreadField::kPid, trace_.pid);
-      entry.add_int32(ThreadField::kTid, thread.tid);
-      entry.add_string(ThreadField::kName, ThreadName(thread));
-    });
-  }
   // Below the thread's own.
   uint64_t AddChild(TrackKind kind, const Thread& thread, const char* name,
                     std::optional<CounterUnit> unit = std::nullopt) {

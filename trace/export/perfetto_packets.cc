@@ -186,6 +186,35 @@ PacketWriter::PacketWriter(const Trace& trace) : root_(bytes_) {
   AddClock(&snapshot, BuiltinClock::kRealtime, trace.end_ns + trace.wall_minus_mono_ns);
 }
 
+uint64_t TrackUuid(int32_t pid, TrackKind kind, uint64_t number) {
+  const uint64_t seed = base::HashWord(static_cast<uint64_t>(kind), base::kFnvOffsetBasis);
+  return base::HashWord(number, base::HashWord(static_cast<uint64_t>(pid), seed));
+}
+
+void AddProcessTrack(const Trace& trace, PacketWriter* packets) {
+  packets->Add(std::nullopt, [&](PacketBuilder* packet) {
+    ProtoWriter<TrackDescriptorField> track(*packet, PacketField::kTrackDescriptor);
+    track.add_uint64(TrackDescriptorField::kUuid, TrackUuid(trace.pid, TrackKind::kProcess, 0));
+    ProtoWriter<ProcessField> process(track, TrackDescriptorField::kProcess);
+    process.add_int32(ProcessField::kPid, trace.pid);
+    process.add_string(ProcessField::kName, OneLine(trace.process_name));
+  });
+}
+
+void AddThreadTrack(const Trace& trace, const Thread& thread, PacketWriter* packets) {
+  packets->Add(std::nullopt, [&](PacketBuilder* packet) {
+    ProtoWriter<TrackDescriptorField> track(*packet, PacketField::kTrackDescriptor);
+    track.add_uint64(TrackDescriptorField::kUuid,
+                     TrackUuid(trace.pid, TrackKind::kThread, static_cast<uint64_t>(thread.tid)));
+    track.add_uint64(TrackDescriptorField::kParentUuid, TrackUuid(trace.pid, TrackKind::kProcess, 0));
+    track.add_bool(TrackDescriptorField::kDisallowMergingWithSystemTracks, true);
+    ProtoWriter<ThreadField> entry(track, TrackDescriptorField::kThread);
+    entry.add_int32(ThreadField::kPid, trace.pid);
+    entry.add_int32(ThreadField::kTid, thread.tid);
+    entry.add_string(ThreadField::kName, ThreadName(thread));
+  });
+}
+
 void AddInternedData(const Timeline& timeline, const std::vector<uint32_t>& stacks, PacketWriter* packets) {
   InternedWriter writer(timeline, packets);
   writer.AddConstants();

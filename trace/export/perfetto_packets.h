@@ -52,6 +52,7 @@ enum class TrackEventField : FieldNumber {
   kCategory = 22,
   kName = 23,
   kCounterValue = 30,
+  kDoubleCounterValue = 44,
   kFlowId = 47,
   kTerminatingFlowId = 48,
   kCallstackIid = 56,
@@ -62,8 +63,10 @@ enum class AnnotationField : FieldNumber {
   kBool = 2,
   kUint = 3,
   kInt = 4,
+  kDouble = 5,
   kText = 6,
   kPointer = 7,
+  kName = 10,
 };
 enum class InternedField : FieldNumber {
   kCategory = 1,
@@ -94,7 +97,7 @@ enum class StackSampleDefaultsField : FieldNumber { kSource = 1, kPrimaryDescrip
 enum class PrimaryDescriptorField : FieldNumber { kName = 2, kUnit = 3 };
 
 enum class EventType : int32_t { kBegin = 1, kEnd = 2, kInstant = 3, kCounter = 4 };
-enum class CounterUnit : int32_t { kNanoseconds = 1, kBytes = 3 };
+enum class CounterUnit : int32_t { kUnspecified = 0, kNanoseconds = 1, kBytes = 3 };
 enum class BuiltinClock : uint32_t { kRealtime = 1, kMonotonic = 3, kBoottime = 6 };
 inline constexpr int32_t kWeightInNanoseconds = 1;
 
@@ -139,6 +142,22 @@ class PacketWriter {
   ProtoWriter<TraceField> root_;
   uint32_t sequence_id_;
 };
+
+enum class TrackKind : uint64_t {
+  kProcess,
+  kThread,
+  kBesideCalls,
+  kDispatches,
+  kCpu,
+  kAllocated,
+  kSamples,
+  kNamedCounter,
+};
+
+// The same for all traces of the process. `number` distinguishes the tracks of one kind, such as by thread.
+uint64_t TrackUuid(int32_t pid, TrackKind kind, uint64_t number);
+void AddProcessTrack(const Trace& trace, PacketWriter* packets);
+void AddThreadTrack(const Trace& trace, const Thread& thread, PacketWriter* packets);
 
 // The interned names of a trace, which its packets refer to by number.
 enum class Category : uint64_t { kEstimated = 1, kExact, kDispatch, kWake, kSample, kLoss };

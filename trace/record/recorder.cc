@@ -62,10 +62,12 @@ base::Status CallRecording::Start(Arena* arena, const CallOptions& options) {
 
 // Nothing is patched by rules that cannot be read.
 void CallRecording::FindRules() {
-  char program[PATH_MAX];
-  const ssize_t size = readlink("/proc/self/exe", program, sizeof program);
-  const std::string path =
-      InstrumentRules::PathBeside(std::string_view(program, size > 0 ? static_cast<size_t>(size) : 0));
+  std::string path = options_.rules_file;
+  if (path.empty()) {
+    char program[PATH_MAX];
+    const ssize_t size = readlink("/proc/self/exe", program, sizeof program);
+    path = InstrumentRules::PathBeside(std::string_view(program, size > 0 ? static_cast<size_t>(size) : 0));
+  }
   if (path.empty()) return;
   auto rules = InstrumentRules::Read(path);
   options_.are_patched = rules.ok();

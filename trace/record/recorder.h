@@ -35,7 +35,8 @@ struct CallOptions {
   bool are_patched =
       false;  // also of functions built with -fpatchable-function-entry, which `filter` chooses
   FunctionFilter filter = {};
-  bool finds_rules = false;  // the file of rules beside the program chooses, too
+  bool finds_rules = false;     // a file of rules chooses, too:
+  std::string rules_file = {};  // this one; empty: the one beside the program, if it is there
   // Patched functions with more calls a second leave, from then on; 0: none does.
   uint64_t most_calls_per_s = 100'000;
 };

@@ -212,6 +212,11 @@ typedef struct lw_options {
    * experiment, a kind of document. scene is that of lw_set_scene(). A run has 32 values of each key;
    * later ones count as (others). See docs/analysis.md. Default: empty; 4 keys of 32 bytes. */
   const char* usage_keys;
+
+  /* -- Traces of the time before a hang. */
+  /* The rules of the functions that trace_patch records. If the file cannot be read, or has a mistake,
+   * nothing is patched. Default: empty: instrument.rules beside the program; a file's path. */
+  const char* trace_rules;
 } lw_options;
 
 #endif /* LAGWATCH_C_OPTIONS_H_ */

@@ -58,6 +58,7 @@ struct TraceOptions {
   uint32_t buffer_kib = 8192;  // 1024 to 262144
   uint32_t max_kib = 256;      // 4 to 900
   std::string patch = {};      // file names or patterns (*, ?), separated by commas
+  std::string rules = {};      // a file's path
 };
 
 // Dumps, as by lw_dump_now().

@@ -100,6 +100,7 @@ inline lw_options ToRaw(const Options& options) noexcept {
   raw.io_watch_ms = options.detection.io_watch_ms;
   raw.io_watch_calls = options.detection.io_watch_calls;
   raw.usage_keys = options.detection.usage_keys.c_str();
+  raw.trace_rules = options.trace.rules.c_str();
   return raw;
 }
 

@@ -231,3 +231,7 @@ class Options(TypedDict, total=False):
     """Keys of lw_set_value(), with commas between them, by whose values the hang rate is counted: an
     experiment, a kind of document. scene is that of lw_set_scene(). A run has 32 values of each key; later
     ones count as (others). See docs/analysis.md. Default: empty; 4 keys of 32 bytes."""
+
+    trace_rules: str
+    """The rules of the functions that trace_patch records. If the file cannot be read, or has a mistake,
+    nothing is patched. Default: empty: instrument.rules beside the program; a file's path."""

@@ -279,6 +279,25 @@ int ExitCodeOf(const std::string& directory, uid_t user, uid_t saved_user, Run r
   return WEXITSTATUS(status);
 }
 
+// Its usual name in /tmp is another user's.
+TEST(ProbeSocket, IsMadeElsewhereIfAnotherUserHasTakenItsFolder) {
+  if (geteuid() != 0) GTEST_SKIP() << "only root can plant the folder";
+  constexpr uid_t kUser = 54'321;
+  const std::string planted = "/tmp/lagwatch-" + std::to_string(kUser);
+  ASSERT_EQ(mkdir(planted.c_str(), 0777), 0);
+  const int code = ExitCodeOf("", kUser, kUser, [&](const ProbeSocket& socket) {
+    const std::string folder = socket.path.substr(0, socket.path.rfind('/'));
+    struct stat status {};
+    const bool is_own = stat(folder.c_str(), &status) == 0 && status.st_uid == kUser &&
+                        (status.st_mode & 07777U) == 0700 && folder.starts_with(planted + "-");
+    const bool serves = LetsItselfIn(socket);
+    socket.RemoveFiles();
+    return is_own && serves && access(folder.c_str(), F_OK) != 0;
+  });
+  EXPECT_EQ(code, 0);
+  EXPECT_EQ(rmdir(planted.c_str()), 0);
+}
+
 TEST(ProbeSocket, RemovesThoseOfEndedProcesses) {
   const testing::ScopedTempDirectory directory;
   ASSERT_EQ(mkdir((directory / "folder").c_str(), 0700), 0);

@@ -114,6 +114,32 @@ TEST_F(TraceCallsTest, PatchedFunctionsAreInTheTraceOfTheirHangIfAskedFor) {
               ::testing::ElementsAre(IsCallOf("patchable_work"), IsCallOf("patchable_part")));
 }
 
+TEST_F(TraceCallsTest, RulesChooseThePatchedFunctions) {
+#ifndef __x86_64__
+  GTEST_SKIP() << "code is patched on x86-64 only";
+#endif
+  const testing::ScopedTempDirectory directory;
+  Options options = TracingOptions();
+  options.trace.patch = "sdk_test*";
+  options.trace.rules = directory / "some.rules";
+  std::ofstream(options.trace.rules) << "+ patchable_*\n- patchable_part\n";
+  {
+    auto monitor = Monitor::Start(options);
+    ASSERT_TRUE(monitor.is_on()) << monitor.why_off();
+    EXPECT_THAT(LongCalls(TraceOf(monitor, &patchable_work)),
+                ::testing::ElementsAre(IsCallOf("patchable_work")));
+  }
+}
+
+TEST_F(TraceCallsTest, NothingIsPatchedByRulesThatCannotBeRead) {
+  Options options = TracingOptions();
+  options.trace.patch = "sdk_test*";
+  options.trace.rules = "/nowhere/some.rules";
+  auto monitor = Monitor::Start(options);
+  ASSERT_TRUE(monitor.is_on()) << monitor.why_off();
+  EXPECT_THAT(LongCalls(TraceOf(monitor, &patchable_work)), ::testing::IsEmpty());
+}
+
 TEST_F(TraceCallsTest, NothingIsPatchedUnasked) {
   auto monitor = Monitor::Start(TracingOptions());
   ASSERT_TRUE(monitor.is_on()) << monitor.why_off();

@@ -8,9 +8,12 @@
 
 #include <csignal>
 #include <filesystem>
+#include <fstream>
+#include <iterator>
 #include <nlohmann/json.hpp>
 
 #include "base/owned_fd.h"
+#include "tests/testing/temp_directory.h"
 #include "tests/tools/probe/probe_testing.h"
 #include "tests/tools/trace/terminal_process.h"
 
@@ -90,6 +93,12 @@ TEST_F(ProbeTest, SaysAtLeastWhereHitsAreMissing) {
   EXPECT_THAT(output, HasSubstr("count, at least\n"));
   EXPECT_THAT(Probe("add_numbers { count }", "add 3000000", {"--json"}), HasSubstr("\"is_at_least\":true"));
   EXPECT_THAT(Probe("add_numbers { count }", "add 3"), HasSubstr("count\n"));
+  const testing::ScopedTempDirectory directory;
+  Probe("add_numbers { calls: count }", "add 3000000", {"--prometheus", directory / "probe.prom"});
+  std::ifstream file(directory / "probe.prom");
+  const std::string text{std::istreambuf_iterator<char>(file), {}};
+  EXPECT_THAT(text, ContainsRegex("\nlagwatch_probe_calls [0-9]+\n"));
+  EXPECT_THAT(text, HasSubstr("\nlagwatch_probe_calls_is_at_least 1\n"));
 }
 
 TEST_F(ProbeTest, LearnsOfAFunctionThatIsCalledTooOften) {
@@ -173,7 +182,7 @@ TEST_F(ProbeTest, SaysHowOldTheTablesOfAKilledProgramAre) {
 
 TEST_F(ProbeTest, SaysWhyAHitFailedAndWhichScriptIsMeant) {
   Probe("add_numbers { sum(100 / a) }", "add 3");
-  EXPECT_THAT(errors_, HasSubstr("1 ended by memory that could not be read, or by a division by 0"));
+  EXPECT_THAT(errors_, HasSubstr("1 of them ended by memory that could not be read, or by a division by 0"));
   ASSERT_EQ(Ask({pid(), "timer 1s { count }", "--leave", "--for", "50ms"}), 0);
   EXPECT_THAT(errors_, HasSubstr("armed at no function"));
   EXPECT_EQ(Ask({pid(), "--disarm", "--id", "77"}), 2);
@@ -207,6 +216,18 @@ TEST_F(ProbeTest, ShowsAsManyLinesAsTheTerminalHas) {
   EXPECT_THAT(console.Written(), HasSubstr("… and 23 lines more at the end"));
   EXPECT_THAT(console.Written(), HasSubstr("\x1b[9A\x1b[J"));
   EXPECT_EQ(Count(console.Written(), "  1  29\r\n"), 1U);
+}
+
+// A line of a histogram has 81 characters: two lines of this terminal, which could not be redrawn.
+TEST_F(ProbeTest, CutsLinesThatAreWiderThanTheTerminal) {
+  testing::TerminalProcess console(
+      {LAGWATCH_PROGRAM, "probe", pid(), "add_numbers { histogram(a) }", "--for", "1.6s"});
+  console.Resize(20, 40);
+  ASSERT_TRUE(WaitUntil([&] { return console.Written().find("armed at") != std::string::npos; }));
+  Do("add 8");
+  EXPECT_EQ(console.Wait(), 0);
+  EXPECT_THAT(console.Written(), ContainsRegex("\\[4, 8\\) +4 …\r\n"));
+  EXPECT_EQ(Count(console.Written(), std::string(40, '*') + "|\r\n"), 1U) << "whole at the end";
 }
 
 TEST_F(ProbeTest, CountsNothingInAForkedChild) {

@@ -130,14 +130,37 @@ TEST_F(ForbiddenProbes, EndUnderRunBeforeAllThreadsAreConfined) {
 // The library is loaded into it, and nothing redirects its calls.
 TEST_F(ForbiddenProbes, EndBeforeAProbedProgramConfinesItself) {
   Run({LAGWATCH_PROBED_PROGRAM});
-  const auto console = Start({pid(), "handle_request { print(str(arg1)) }"});
+  const auto console = Start({pid(), "handle_request { print(str(arg1)); calls: count }"});
   ASSERT_TRUE(WaitUntil([&] { return IsArmed(*console); })) << console->Errors();
   Do("request 2");
   ConfineAll();
   EXPECT_EQ(console->Wait(), 0);
   EXPECT_THAT(console->Errors(), HasSubstr("confines itself by seccomp"));
+  EXPECT_THAT(console->Output(), HasSubstr("calls\n  2\n"));
   program_->WriteInput("exit 4\n");
   EXPECT_EQ(program_->Wait(), 4);
+}
+
+// By system calls that no function of the C library makes.
+TEST_F(ForbiddenProbes, EndSoonAfterAFilterThatIsNotNoticed) {
+  Run({LAGWATCH_PROBED_PROGRAM});
+  const std::string before = Code();
+  const auto console = Start({pid(), "handle_request { calls: count }"});
+  ASSERT_TRUE(WaitUntil([&] { return IsArmed(*console); })) << console->Errors();
+  Do("request 2");
+  Do("confine-unnoticed");
+  EXPECT_THAT(program_->Output(), HasSubstr("confined 0"));
+  EXPECT_EQ(console->Wait(), 0);
+  EXPECT_THAT(console->Errors(), HasSubstr("confines itself by seccomp"));
+  EXPECT_THAT(console->Output(), HasSubstr("calls\n  2\n"));
+  EXPECT_EQ(Code(), before);
+}
+
+TEST_F(ForbiddenProbes, EndSoonAfterAMainThreadThatIsNotNoticed) {
+  Run({LAGWATCH_PROBED_PROGRAM});
+  ASSERT_EQ(Ask({pid(), "handle_request { count }", "--leave", "--for", "1ms"}), 0) << errors_;
+  program_->WriteInput("end-main-unnoticed\n");
+  EXPECT_EQ(program_->Wait(), 0);  // it had no other thread than the service's
 }
 
 TEST_F(ForbiddenProbes, EndBeforeAProgramWithProbesThatStayConfinesItself) {

@@ -8,10 +8,13 @@
 #include <filesystem>
 #include <fstream>
 #include <iterator>
+#include <map>
+#include <vector>
 
 #include "base/owned_fd.h"
 #include "tests/testing/temp_directory.h"
 #include "tests/tools/probe/probe_testing.h"
+#include "tests/trace/export/decoded.h"
 
 namespace lagwatch::tools {
 namespace {
@@ -58,6 +61,50 @@ TEST_F(ProbeTest, WritesAggregatesForPrometheus) {
   std::ifstream file(path);
   const std::string text{std::istreambuf_iterator<char>(file), {}};
   EXPECT_THAT(text, ::testing::ContainsRegex("calls[^\n]* 4\n"));
+}
+
+// protoc reads it by Perfetto's schema.
+TEST_F(ProbeTest, WritesATraceForPerfetto) {
+  const testing::ScopedTempDirectory directory;
+  const std::string path = directory / "probe.perfetto-trace";
+  const std::string script =
+      "sleep_ms @return { print(duration, arg0) } add_numbers { print(a); calls: count by b }";
+  const auto console = Start({pid(), script, "--perfetto", path});
+  ASSERT_TRUE(WaitUntil([&] { return IsArmed(*console); })) << console->Errors();
+  Do("sleep 4");
+  Do("add 3");
+  console->Signal(SIGINT);
+  EXPECT_EQ(console->Wait(), 0) << console->Errors();
+  std::ifstream file(path);
+  const std::string bytes{std::istreambuf_iterator<char>(file), {}};
+  const auto trace = testing::Decode(LAGWATCH_PERFETTO_SCHEMA, "perfetto.protos.Trace", bytes);
+  std::map<uint64_t, std::string> tracks;
+  std::map<std::string, std::vector<uint64_t>> times;  // of events and counters, by track and name
+  std::vector<std::string> numbers;
+  for (const auto* packet : trace.All("packet")) {
+    const auto& track = (*packet)["track_descriptor"];
+    if (track.Has("uuid"))
+      tracks[track.Number("uuid")] = track.Has("thread")
+                                         ? std::to_string(track["thread"].Number("tid"))
+                                         : (track.Has("counter") ? "counter " : "") + track.Text("name");
+    if (!packet->Has("track_event")) continue;
+    const auto& event = (*packet)["track_event"];
+    const std::string& of = tracks.at(event.Number("track_uuid"));
+    times[of + " " + event["type"].value + " " + event.Text("name")].push_back(packet->Number("timestamp"));
+    if (event.Has("counter_value")) numbers.push_back(event["counter_value"].value);
+  }
+  const auto& begins = times[pid() + " TYPE_SLICE_BEGIN sleep_ms"];
+  const auto& ends = times[pid() + " TYPE_SLICE_END "];
+  ASSERT_EQ(begins.size(), 4U) << console->Errors();
+  ASSERT_EQ(ends.size(), 4U);
+  EXPECT_GE(ends[1] - begins[1], 5'000'000U);
+  EXPECT_GE(ends[3] - begins[3], 5'000'000U);
+  EXPECT_GE(begins[1], ends[0]);
+  EXPECT_EQ(times[pid() + " TYPE_INSTANT add_numbers"].size(), 3U);
+  EXPECT_FALSE(times["counter calls 2 TYPE_COUNTER "].empty());
+  EXPECT_EQ(numbers.back(), "3");
+  EXPECT_EQ(Ask({pid(), "add_numbers { count }", "--perfetto", "/nowhere/trace"}), 2);
+  EXPECT_THAT(errors_, HasSubstr("--perfetto: cannot write /nowhere/trace"));
 }
 
 // The console waits for the commands that it has started.

@@ -128,6 +128,7 @@ TEST_F(ProbeTest, ShowsWhatTheProgramsEndCounts) {
   EXPECT_EQ(program_->Wait(), 3);
   EXPECT_EQ(console->Wait(), 0);
   EXPECT_THAT(Records(console->Output()), ::testing::UnorderedElementsAre("0", "1", "3"));
+  EXPECT_THAT(console->Errors(), HasSubstr("3 hits"));  // exit() calls _exit()
 }
 
 TEST_F(ProbeTest, PatternsMeanFunctionsThatTheRulesTake) {
@@ -144,6 +145,12 @@ TEST_F(ProbeTest, PatternsMeanFunctionsThatTheRulesTake) {
   std::ofstream(rules) << "- file probed_program.cc\n";
   EXPECT_EQ(Ask({pid(), "add_n* { count }", "--rules", rules}), 2);
   EXPECT_THAT(errors_, HasSubstr("the rules leave out all"));
+}
+
+TEST_F(ProbeTest, PrintsATextAlone) {
+  EXPECT_EQ(Records(Probe("add_numbers if a == 1 { print(\"here\") }", "add 3")),
+            (std::vector<std::string>{"here"}));
+  EXPECT_THAT(errors_, HasSubstr("a hit takes up to "));
 }
 
 TEST_F(ProbeTest, RunsTimersUntilTheTimeIsOver) {

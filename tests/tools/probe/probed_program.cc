@@ -178,6 +178,13 @@ void CallInVforkChildren(int count) {
   }
 }
 
+// Without the C library.
+long CallKernel(long number, long first, long second, const void* third) {
+  long result = number;
+  asm volatile("syscall" : "+a"(result) : "D"(first), "S"(second), "d"(third) : "rcx", "r11", "memory");
+  return result;
+}
+
 // A filter that ends the process at a call that it does not expect; or, for all threads, at any that these
 // commands do not need.
 void Confine(bool is_for_all) {
@@ -201,6 +208,14 @@ void Confine(bool is_for_all) {
       is_for_all ? syscall(SYS_seccomp, SECCOMP_SET_MODE_FILTER, SECCOMP_FILTER_FLAG_TSYNC, &programs[1])
                  : prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &programs[0]);
   std::printf("confined %ld\n", result);
+}
+
+// This thread alone, by a call of its own, with a filter that allows everything.
+void ConfineUnnoticed() {
+  sock_filter allow[] = {BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW)};
+  const sock_fprog filter{1, allow};
+  prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0);
+  std::printf("confined %ld\n", CallKernel(SYS_seccomp, SECCOMP_SET_MODE_FILTER, 0, &filter));
 }
 
 constexpr unsigned kOtherUser = 65534;
@@ -238,6 +253,7 @@ int main() {
       std::printf("ended");  // written by exit(), which the last thread calls
       pthread_exit(nullptr);
     }
+    if (std::strcmp(what, "end-main-unnoticed") == 0) CallKernel(SYS_exit, 0, 0, nullptr);
     if (std::strcmp(what, "become") == 0) return execl("/bin/sleep", "sleep", "20", nullptr);
     if (std::strcmp(what, "code") == 0)
       PrintCode();
@@ -245,6 +261,8 @@ int main() {
       PrintListeners();
     else if (std::strcmp(what, "confine") == 0)
       Confine(count != 0);
+    else if (std::strcmp(what, "confine-unnoticed") == 0)
+      ConfineUnnoticed();
     else if (std::strcmp(what, "drop-root") == 0)
       std::printf("dropped %d\n", setgid(kOtherUser) == 0 ? setuid(kOtherUser) : -1);
     else if (std::strcmp(what, "vfork") == 0)

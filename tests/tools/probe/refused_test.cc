@@ -192,6 +192,16 @@ TEST_F(RefusedProbes, OfferToRunAProgramWithThreadSanitizer) {
   program.WriteInput("exit 4\n");
   EXPECT_EQ(program.Wait(), 4);
 }
+
+TEST_F(RefusedProbes, SayThatAProgramWithThreadSanitizerHasNone) {
+  Process program({LAGWATCH_PROGRAM, "run", "--spool", "/nonexistent", "--quiet", "--probe",
+                   "add_numbers { count }", "--", LAGWATCH_THREAD_SANITIZED_PROGRAM});
+  EXPECT_TRUE(WaitUntil([&] {
+    return program.Errors().find("runtime of ThreadSanitizer") != std::string::npos;
+  })) << program.Errors();
+  program.WriteInput("exit 3\n");
+  EXPECT_EQ(program.Wait(), 3);
+}
 #endif
 
 // Before anything is armed.
