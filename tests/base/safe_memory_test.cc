@@ -2,10 +2,7 @@
 #include "base/process/safe_memory.h"
 
 #include <gtest/gtest.h>
-#include <linux/filter.h>
-#include <linux/seccomp.h>
 #include <sys/mman.h>
-#include <sys/prctl.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -14,13 +11,13 @@
 #include <cerrno>
 #include <cstddef>
 #include <cstring>
-#include <iterator>
 #include <string>
 #include <thread>
 #include <vector>
 
 #include "base/system/seccomp.h"
 #include "tests/testing/emulation.h"
+#include "tests/testing/seccomp_filter.h"
 
 namespace lagwatch::base {
 namespace {
@@ -126,9 +123,7 @@ bool ForbidProcessVmReadv(unsigned error) {
       BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ERRNO | error),
       BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW),
   };
-  sock_fprog program{.len = 4, .filter = filter};
-  return prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) == 0 &&
-         prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &program) == 0;
+  return testing::ConfineBy(filter);
 }
 
 TEST(ReadOwnMemory, ReadsAlsoWhereASandboxForbidsTheSystemCall) {
@@ -230,9 +225,7 @@ bool ForbidReadsAndFiles() {
       BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_KILL),
       BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW),
   };
-  const sock_fprog program{std::size(filter), filter};
-  return prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) == 0 &&
-         prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &program) == 0;
+  return testing::ConfineBy(filter);
 }
 
 TEST(ReadOwnMemoryByCall, OpensNoFileWhereTheCallIsForbidden) {

@@ -22,7 +22,7 @@
 
 #include "base/ticks.h"
 #include "tests/trace/instrument/patched_flow.h"
-#include "tests/trace/instrument/probe_soak.h"
+#include "tests/trace/instrument/probe_fixture.h"
 #include "tests/trace/instrument/probed_function.h"
 #include "tests/trace/instrument/recording.h"
 #include "trace/instrument/patch_site.h"
@@ -65,16 +65,7 @@ uint64_t AddressOf(Function* function) {
   return reinterpret_cast<uint64_t>(function);
 }
 
-class FunctionProbes : public ::testing::Test {
- protected:
-  void SetUp() override {
-    if (!CanPatch()) GTEST_SKIP() << "this processor's code cannot be patched";
-  }
-  void TearDown() override {
-    Prober().DisarmAll();
-    EXPECT_TRUE(Prober().BytesAreOriginal());
-  }
-};
+using FunctionProbes = ProbingTest;
 
 PROBED_FUNCTION double Mix(int a, long b, double c, const char* text, double d) {
   return a + static_cast<double>(b) + c + static_cast<double>(std::strlen(text)) + d;

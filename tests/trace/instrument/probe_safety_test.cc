@@ -4,12 +4,9 @@
 #include <dlfcn.h>
 #include <gtest/gtest.h>
 #include <link.h>
-#include <linux/filter.h>
-#include <linux/seccomp.h>
 #include <pthread.h>
 #include <setjmp.h>
 #include <sys/mman.h>
-#include <sys/prctl.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -27,8 +24,9 @@
 #include <vector>
 
 #include "base/process/quiet_thread.h"
+#include "tests/testing/seccomp_filter.h"
 #include "tests/testing/temp_directory.h"
-#include "tests/trace/instrument/probe_soak.h"
+#include "tests/trace/instrument/probe_fixture.h"
 #include "tests/trace/instrument/probed_function.h"
 #include "trace/instrument/code_writer.h"
 #include "trace/instrument/patch_site.h"
@@ -83,15 +81,8 @@ void CountHit(const ProbeEntry&, void* count) { ++*static_cast<std::atomic<int>*
 constexpr ProbeHandlers kCountsHits{.on_entry = &CountHit};
 constexpr ProbeHandlers kCountsOnSmallStacks{.on_entry = &CountHit, .registers = HandlerRegisters::kBaseline};
 
-class ProbeSafety : public ::testing::Test {
+class ProbeSafety : public ProbingTest {
  protected:
-  void SetUp() override {
-    if (!CanPatch()) GTEST_SKIP() << "this processor's code cannot be patched";
-  }
-  void TearDown() override {
-    Prober().DisarmAll();
-    EXPECT_TRUE(Prober().BytesAreOriginal());
-  }
   static ProbeReason ReasonOf(uint64_t function, bool wants_return) {
     return Prober().Examine({&function, 1}, wants_return).front().reason;
   }
@@ -354,9 +345,7 @@ bool RefuseBarriers() {
       BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ERRNO | EPERM),
       BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW),
   };
-  const sock_fprog program{std::size(filter), filter};
-  return prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) == 0 &&
-         prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &program) == 0;
+  return testing::ConfineBy(filter);
 }
 
 TEST_F(ProbeSafety, RefusesWhereProcessorsCannotBeSynchronized) {
