@@ -19,6 +19,7 @@
 #include <cstring>
 #include <fstream>
 #include <iterator>
+#include <random>
 #include <string>
 #include <thread>
 #include <vector>
@@ -397,6 +398,74 @@ TEST_F(ProbeSafety, RestoresFunctionsOfFilesThatWereReplaced) {
   for (size_t i = 0; i < requests.size(); ++i) EXPECT_EQ(bytes_of(requests[i].function), bytes[i]) << i;
   EXPECT_EQ(reinterpret_cast<double (*)(double)>(dlsym(library, "cos"))(0), 1);
   dlclose(library);
+}
+
+// Five functions of one to six bytes, without padding between them: a jump at one has bytes of the next ones.
+asm(R"(
+  .pushsection .text
+  .macro lagwatch_tiny name, code:vararg
+    .type \name, @function
+    \name:
+    .cfi_startproc
+    \code
+    ret
+    .cfi_endproc
+    .size \name, . - \name
+  .endm
+  lagwatch_tiny lagwatch_tiny_nothing
+  lagwatch_tiny lagwatch_tiny_add, incl (%rdi)
+  lagwatch_tiny lagwatch_tiny_five, addl $5, (%rdi)
+  lagwatch_tiny lagwatch_tiny_minus, decl (%rdi)
+  lagwatch_tiny lagwatch_tiny_last, addl $100, (%rdi)
+  nop
+  nop
+  nop
+  nop
+  .purgem lagwatch_tiny
+  .popsection
+)");
+extern "C" {
+void lagwatch_tiny_nothing(int* number);
+void lagwatch_tiny_add(int* number);
+void lagwatch_tiny_five(int* number);
+void lagwatch_tiny_minus(int* number);
+void lagwatch_tiny_last(int* number);
+}
+constexpr void (*kTiny[])(int*) = {&lagwatch_tiny_nothing, &lagwatch_tiny_add, &lagwatch_tiny_five,
+                                   &lagwatch_tiny_minus, &lagwatch_tiny_last};
+
+int CallTiny() {
+  int number = 0;
+  for (const auto function : kTiny) function(&number);
+  return number;
+}
+
+// Armed and disarmed in any order, by one request or by several.
+TEST_F(ProbeSafety, KeepsTheJumpsOfTinyNeighboursApart) {
+  static std::atomic<uint64_t> hits{0};
+  constexpr ProbeHandlers kCount{.on_entry = [](const ProbeEntry&, void*) { ++hits; },
+                                 .registers = HandlerRegisters::kAny};
+  std::minstd_rand random(1);
+  bool has_met = false;
+  std::vector<ProbeId> ids;
+  for (int round = 0; round < 400; ++round) {
+    std::vector<ProbeRequest> requests;
+    for (uint64_t i = 0, count = 1 + random() % 3; i < count; ++i)
+      requests.push_back({reinterpret_cast<uint64_t>(kTiny[random() % std::size(kTiny)]), &kCount, &ids});
+    for (const ProbeResult& result : Prober().Arm(requests)) {
+      if (result.id != 0) ids.push_back(result.id);
+      has_met |= result.reason == ProbeReason::kMeetsProbe;
+    }
+    hits = 0;
+    ASSERT_EQ(CallTiny(), 105) << round;
+    ASSERT_EQ(hits, ids.size()) << round;
+    while (!ids.empty() && random() % 2 == 0) {
+      const size_t i = random() % ids.size();
+      Prober().Disarm({&ids[i], 1});
+      ids.erase(ids.begin() + static_cast<ptrdiff_t>(i));
+    }
+  }
+  EXPECT_TRUE(has_met);
 }
 
 TEST_F(ProbeSafety, LetsOthersUseTheLoaderBetweenFunctions) {

@@ -137,6 +137,7 @@ ProbeReason FunctionProber::State::Refusal(const Pass& pass, const ProbedModule&
   head->functions = &module.functions;
   head->module_begin = module.begin;
   head->module_end = module.end;
+  head->jumps = JumpsNear(module, function);
   head->reads_return_address =
       ReadsReturnAddress(function, found.end) || JumpsToReader(module, function, found.end);
   const ProbeReason reason = FindSpots(head);
@@ -160,15 +161,30 @@ ProbeReason FunctionProber::State::NoteRefusal(const Pass& pass, const ProbedMod
   head->functions = &module.functions;
   head->module_begin = module.begin;
   head->module_end = module.end;
+  head->jumps = JumpsNear(module, note);
   head->is_note = true;
   return FindNoteSpots(head, around.begin);
+}
+
+// Those of other functions.
+std::vector<uint64_t> FunctionProber::State::JumpsNear(const ProbedModule& module, uint64_t function) const {
+  constexpr uint64_t kNear = 128;  // as far as spots are from their functions' begins, at most
+  std::vector<uint64_t> jumps;
+  const auto end = places.upper_bound(function + kNear);
+  for (auto at = places.lower_bound(function - std::min(function, kNear)); at != end; ++at) {
+    const ProbedPlace& place = at->second;
+    if (at->first != function && place.IsIn(module) && (place.is_patched || place.HasProbes()))
+      jumps.push_back(at->first + place.patch.at);
+  }
+  return jumps;
 }
 
 ProbeReason FunctionProber::State::FindPlace(const Pass& pass, const ProbedModule& module,
                                              const HeadPlace& head, ProbedPlace** found) {
   const auto known = places.find(head.function);
   if (known != places.end() && known->second.IsIn(module) && known->second.is_note == head.is_note &&
-      known->second.patch.HasOriginal(head.function)) {
+      known->second.patch.HasOriginal(head.function) && known->second.patch.HasDistance(head.function) &&
+      head.IsClear(head.function + known->second.patch.at)) {
     *found = &known->second;
     return WritePad(pass.writer, known->second.patch) ? ProbeReason::kNone : ProbeReason::kNotPermitted;
   }

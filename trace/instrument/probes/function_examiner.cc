@@ -43,7 +43,7 @@ ProbeResult FunctionProber::State::ExamineOne(const Pass& pass, const ProbedModu
   if (result.reason != ProbeReason::kNone) return result;
   const bool is_known = known != places.end() && known->second.IsIn(module);  // its jump is there
   result.tier = is_known ? known->second.patch.tier : FindTier(pass.memory, space, head);
-  if (result.tier == ProbeTier::kNone) result.reason = ProbeReason::kOutOfReach;
+  if (result.tier == ProbeTier::kNone) result.reason = head.WhyNoJump();
   return result;
 }
 

@@ -4,6 +4,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <vector>
 
 #include "trace/instrument/code_writer.h"
 #include "trace/instrument/probes/code_space.h"
@@ -34,7 +35,13 @@ struct HeadPlace {
   size_t spot_count;
   HeadSpot spots[kMaxSpots];
   bool reads_return_address;
-  bool is_note = false;  // not of a function, but of a note of <sys/sdt.h> in it
+  bool is_note = false;         // not of a function, but of a note of <sys/sdt.h> in it
+  std::vector<uint64_t> jumps;  // near it, that are in force: two may have no byte in common
+
+  // Whether a jump at `address` has no byte of those.
+  bool IsClear(uint64_t address) const;
+  // Why there is no jump.
+  ProbeReason WhyNoJump() const;
 };
 
 // The spots of a note at `place->function`, in the function that begins at `begin`: its instruction, and the
@@ -45,18 +52,22 @@ ProbeReason FindSpots(HeadPlace* place);
 
 struct HeadPatch {
   static constexpr size_t kSavedBytes = 32;
+  static constexpr size_t kJumpBytes = 5;
 
   ProbeTier tier = ProbeTier::kNone;
   uint8_t at = 0;                            // from the function's begin
   uint8_t size_bytes = 0;                    // that are changed
   unsigned char original[kSavedBytes] = {};  // of the function
-  unsigned char patched[5] = {};             // at the spot
+  unsigned char patched[kJumpBytes] = {};    // at the spot
   uint8_t saved_bytes = 0;                   // of the original ones: no more than the function has
   uint64_t pad = 0;                          // kHop: the padding that it leads to; else 0
   unsigned char pad_original[5] = {};
   unsigned char pad_patched[5] = {};
 
   bool HasOriginal(uint64_t function) const;
+  // Whether the bytes behind the changed ones, which are a part of the jump and may be another function's,
+  // are what they were.
+  bool HasDistance(uint64_t function) const;
   bool HasPatch(uint64_t function) const;
   bool HasPadOriginal() const;
 };

@@ -10,7 +10,7 @@ namespace lagwatch::trace {
 namespace {
 
 constexpr unsigned char kJump = 0xe9;
-constexpr size_t kJumpBytes = 5;
+constexpr size_t kJumpBytes = HeadPatch::kJumpBytes;
 constexpr unsigned char kShortJump = 0xeb;
 constexpr size_t kShortJumpBytes = 2;
 constexpr size_t kFarJumpBytes = 14;  // jmp *0(%rip), and the address
@@ -100,7 +100,7 @@ template <typename IsFree>
 HeadJump FindJump(const HeadPlace& place, const CodeSpace& space, IsFree is_free) {
   const auto first_of = [&](auto find) {
     for (size_t i = 0; i < place.spot_count; ++i) {
-      if (!space.IsJumpFree(place.spots[i].address)) continue;
+      if (!space.IsJumpFree(place.spots[i].address) || !place.IsClear(place.spots[i].address)) continue;
       if (const HeadJump jump = find(place.spots[i]); jump.tier != ProbeTier::kNone) return jump;
     }
     return HeadJump{};
@@ -200,6 +200,23 @@ ProbeReason FindNoteSpots(HeadPlace* place, uint64_t begin) {
   return ProbeReason::kNone;
 }
 
+bool HeadPlace::IsClear(uint64_t address) const {
+  return std::ranges::none_of(jumps, [address](uint64_t other) {
+    return other < address + kJumpBytes && address < other + kJumpBytes;
+  });
+}
+
+ProbeReason HeadPlace::WhyNoJump() const {
+  const auto is_taken = [this](const HeadSpot& spot) { return !IsClear(spot.address); };
+  return std::any_of(spots, spots + spot_count, is_taken) ? ProbeReason::kMeetsProbe
+                                                          : ProbeReason::kOutOfReach;
+}
+
+bool HeadPatch::HasDistance(uint64_t function) const {
+  const size_t behind = tier == ProbeTier::kHop ? kJumpBytes : size_bytes;  // a hop is short
+  return std::memcmp(CodeAt(function + at + behind), patched + behind, kJumpBytes - behind) == 0;
+}
+
 bool HeadPatch::HasOriginal(uint64_t function) const {
   return std::memcmp(CodeAt(function), original, saved_bytes) == 0;
 }
@@ -235,7 +252,7 @@ ProbeReason PrepareHead(const CodeWriter& writer, const MemoryMap& memory, CodeS
     const size_t size_bytes = IsNear(target + kJumpBytes, entry) ? kJumpBytes : kFarJumpBytes;
     return space->TakeAt(memory, target, size_bytes);
   });
-  if (jump.tier == ProbeTier::kNone) return ProbeReason::kOutOfReach;
+  if (jump.tier == ProbeTier::kNone) return place.WhyNoJump();
   const HeadSpot& spot = *jump.spot;
   site->pushed_bytes = spot.pushed_bytes;
   SiteCode made;

@@ -26,6 +26,7 @@ std::string_view ProbeReasonText(ProbeReason reason) {
       "it reads its return address",
       "its code is not the file's",
       "no free memory is where a jump could lead",
+      "its first bytes are those of a jump to another probe: end that one before",
       "no import table leads to it: probe the function itself, without call",
       "it has too many probes",
   };

@@ -32,6 +32,7 @@ enum class ProbeReason : uint8_t {
   kReadsReturnAddress,  // a probe of its return would be seen
   kChanged,             // its bytes are not its file's: another tool has patched it
   kOutOfReach,          // no free memory where a jump could go
+  kMeetsProbe,          // a jump would have bytes of another one that is in force
   kNotImported,         // no import table leads to it
   kTooManyProbes,       // kMaxProbesPerFunction, or no memory
 };

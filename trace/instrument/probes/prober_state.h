@@ -112,8 +112,8 @@ struct FunctionProber::State {
 
   ProbeReason Refusal(const Pass& pass, const ProbedModule& module, uint64_t function, bool wants_return,
                       HeadPlace* head);
-  static ProbeReason NoteRefusal(const Pass& pass, const ProbedModule& module, uint64_t note,
-                                 HeadPlace* head);
+  ProbeReason NoteRefusal(const Pass& pass, const ProbedModule& module, uint64_t note, HeadPlace* head);
+  std::vector<uint64_t> JumpsNear(const ProbedModule& module, uint64_t function) const;
   ProbeReason FindPlace(const Pass& pass, const ProbedModule& module, const HeadPlace& head,
                         ProbedPlace** found);
   ProbeResult ArmOne(const Pass& pass, const ProbedModule& module, const ProbeRequest& request);
