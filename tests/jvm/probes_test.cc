@@ -159,7 +159,7 @@ TEST_F(JavaProbes, AreInsideOfMethods) {
       "java ProbedPlaces::calls @call if duration >= 30ms { print(\"slow\", callee, line) }\n"
       "java ProbedPlaces::* @call java.util.List::* { print(callee) }\n"
       "java ProbedPlaces::lines @line 128 { turns: count }\n"
-      "java ProbedPlaces::refuse @line { print(\"line\", line) }\n"
+      "java ProbedPlaces::refuse @line { print(\"line\", line, function, caller) }\n"
       "java ProbedPlaces::refuse @error { print(type) }\n"
       "java ProbedPlaces::fields @set total { print(field, value) }\n"
       "java ProbedPlaces::fields @get ProbedPlaces::* { print(\"get\", field) }",
@@ -171,7 +171,7 @@ TEST_F(JavaProbes, AreInsideOfMethods) {
   EXPECT_EQ(times("java.util.List::add"), 8) << all;
   EXPECT_EQ(times("java.util.List::get"), 4);
   EXPECT_THAT(all, HasSubstr("turns\n  6"));
-  EXPECT_EQ(times("line 134"), 4);
+  EXPECT_EQ(times("line 134 ProbedPlaces::refuse ProbedPlaces::run"), 4) << all;
   EXPECT_EQ(times("java.lang.IllegalArgumentException"), 4);
   EXPECT_EQ(times("ProbedPlaces::total 3"), 1);
   EXPECT_EQ(times("get ProbedPlaces::total"), 8);
