@@ -40,7 +40,7 @@ struct HeadPlace {
 
   // Whether a jump at `address` has no byte of those.
   bool IsClear(uint64_t address) const;
-  // Why there is no jump.
+  // The reason if there is no jump.
   ProbeReason WhyNoJump() const;
 };
 
