@@ -19,7 +19,7 @@ find_package(CURL)
 lagwatch_optional_library(CURL::libcurl report/upload/transport/http_client.cc)
 find_package(OpenSSL)
 lagwatch_optional_library(OpenSSL::Crypto report/config/signed_document.cc report/config/signing_key.cc
-  report/seal/record_opener.cc report/seal/record_sealer.cc report/seal/seal_key.cc report/seal/session_keys.cc)
+  report/probes/script_allowlist.cc report/seal/record_opener.cc report/seal/record_sealer.cc report/seal/seal_key.cc report/seal/session_keys.cc)
 find_package(ZLIB)
 lagwatch_optional_library(ZLIB::ZLIB)
 
