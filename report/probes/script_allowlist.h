@@ -37,7 +37,7 @@ class ScriptAllowlist {
   // hash beside a script is not the script's.
   static base::Result<ScriptAllowlist> Open(std::string_view envelope, const PublicKey& key);
   // The document to sign. Errors: kInvalid for a name or text that is empty, too long or not UTF-8, or a
-  // name that is there twice. What is too long as a whole, Open() refuses.
+  // name that is there twice. Open() refuses one that is too long as a whole.
   static base::Result<std::string> DocumentOf(const std::vector<AllowedScript>& scripts);
 
   const std::vector<AllowedScript>& scripts() const { return scripts_; }
