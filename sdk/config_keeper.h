@@ -34,6 +34,7 @@ class ConfigKeeper {
   bool is_killed();
   // Takes the collector's version from an upload's answer; 0: it has none.
   void NoteVersion(uint64_t version) { fetcher_.NoteVersion(version, clock_->WallMs()); }
+  void FetchSoon() { fetcher_.FetchSoon(); }
   // Makes a fetch under way, and all later ones, fail soon. From any thread.
   void Abort() {
     if (source_ != nullptr) source_->Abort();

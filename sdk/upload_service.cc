@@ -158,6 +158,7 @@ bool UploadService::TryStop(int64_t flush_timeout_ms) {
 bool UploadService::PollConfig() {
   if (keeper_ == nullptr) return false;
   if (const auto version = sender_->stats().config_version) keeper_->NoteVersion(*version);
+  if (wants_config_.exchange(false, std::memory_order_relaxed)) keeper_->FetchSoon();
   keeper_->Poll(MaySendNow(options_.unmetered_only));
   std::optional<report::RemoteConfig> config = keeper_->config();
   const bool is_other =

@@ -4,6 +4,7 @@
 
 #include <lagwatch/c_types.h>
 
+#include <atomic>
 #include <climits>
 #include <cstdint>
 #include <memory>
@@ -77,6 +78,8 @@ class UploadService final : public BackgroundUpload {
     const std::lock_guard lock(config_mutex_);
     return config_;
   }
+  // Fetches it within about a minute, also where it would be fetched hours later. From any thread.
+  void FetchConfigSoon() { wants_config_.store(true, std::memory_order_relaxed); }  // a flag alone
 
   // Without Start(): the caller's thread sends.
   report::SpoolSender* sender() { return sender_.get(); }
@@ -92,6 +95,7 @@ class UploadService final : public BackgroundUpload {
   report::UploadPolicies Policies() const;
 
   UploadServiceOptions options_;
+  std::atomic<bool> wants_config_{false};
   std::unique_ptr<ConfigKeeper> keeper_;        // may be null; the uploader's thread's
   mutable std::mutex config_mutex_;             // of config_, which the uploader's thread alone writes
   std::optional<report::RemoteConfig> config_;  // as it was at the last poll

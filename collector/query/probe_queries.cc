@@ -9,7 +9,9 @@
 #include <vector>
 
 #include "collector/query/filter_parser.h"
+#include "collector/store/query_limit.h"
 #include "report/probes/probe_result.h"
+#include "report/probes/probe_sums.h"
 #include "report/probes/script_allowlist.h"
 
 namespace lagwatch::collector {
@@ -17,6 +19,8 @@ namespace {
 
 // The newest results that an answer is made of.
 constexpr int64_t kMostResults = 5'000;
+// The rows of their tables that it is made of: more would take longer than a question may.
+constexpr size_t kMostRows = 500'000;
 
 // Answers of clients about one script.
 struct ProbeAnswers {
@@ -30,7 +34,7 @@ struct ProbeAnswers {
   std::set<std::string> users;
   std::map<std::pair<std::string, std::string>, int64_t> versions;  // runs, by app and version
   std::map<std::string, int64_t> refusals;                          // by reason
-  std::vector<report::ProbeTable> tables;
+  report::ProbeSums tables;
 
   void Add(const TraceRow& row, const report::ProbeResult& result) {
     newest_wall_ms = std::max(newest_wall_ms, row.begin_wall_ms);
@@ -42,11 +46,11 @@ struct ProbeAnswers {
     }
     ++runs;
     ++versions[{row.app, row.version}];
-    hits += result.hits;
-    left_out += result.left_out;
-    missed += result.missed;
+    hits = report::SumOfCounts(hits, result.hits);
+    left_out = report::SumOfCounts(left_out, result.left_out);
+    missed = report::SumOfCounts(missed, result.missed);
     turned_off += result.is_off ? 1 : 0;
-    report::AddProbeTables(result.tables, &tables);
+    tables.Add(result.tables);
   }
   int64_t refused() const {
     int64_t count = 0;
@@ -55,17 +59,48 @@ struct ProbeAnswers {
   }
 };
 
-using AnswersByScript = std::map<std::string, ProbeAnswers>;
+// The client has gone, or the question has taken too long.
+Status CheckLimit() {
+  const QueryLimit* const limit = QueryLimit::OfThisThread();
+  return limit != nullptr && limit->IsOver() ? limit->ToStatus() : Status();
+}
 
-Result<AnswersByScript> ReadAnswers(StoredTraces* store, const QueryString& query, int64_t script_key) {
+Result<std::vector<StoredTrace>> ReadResults(StoredTraces* store, const QueryString& query,
+                                             int64_t script_key) {
   const auto filter = LAGWATCH_TRY(ParseFilter(query));
-  const auto stored = LAGWATCH_TRY(store->ProbeResults(filter, script_key, kMostResults));
-  AnswersByScript answers;
+  return store->ProbeResults(filter, script_key, kMostResults);
+}
+
+// Of all scripts, without tables.
+Result<std::map<std::string, ProbeAnswers>> ReadHeaders(StoredTraces* store, const QueryString& query) {
+  const auto stored = LAGWATCH_TRY(ReadResults(store, query, 0));
+  std::map<std::string, ProbeAnswers> answers;
   for (const StoredTrace& each : stored) {
+    if (Status status = CheckLimit(); !status.ok()) return status;
     // It was checked when it came.
-    if (const auto result = report::UnpackProbeResult(each.trace); result.ok())
+    if (const auto result = report::UnpackProbeHeader(each.trace); result.ok())
       answers[result->script].Add(each.row, *result);
   }
+  return answers;
+}
+
+// Errors: kNotFound if there are none.
+Result<ProbeAnswers> ReadAnswers(StoredTraces* store, const QueryString& query, std::string_view script) {
+  const Status none(StatusCode::kNotFound, "no client has answered about this script");
+  const auto key = static_cast<int64_t>(report::KeyOfScript(script));
+  if (key == 0) return none;  // which stands for all scripts
+  const auto stored = LAGWATCH_TRY(ReadResults(store, query, key));
+  ProbeAnswers answers;
+  size_t rows = 0;
+  for (const StoredTrace& each : stored) {
+    if (Status status = CheckLimit(); !status.ok()) return status;
+    const auto result = report::UnpackProbeResult(each.trace);
+    if (!result.ok() || result->script != script) continue;
+    for (const report::ProbeTable& table : result->tables) rows += table.rows.size();
+    if (rows > kMostRows) break;
+    answers.Add(each.row, *result);
+  }
+  if (answers.runs == 0 && answers.refusals.empty()) return none;
   return answers;
 }
 
@@ -91,8 +126,8 @@ Json DetailsJson(const std::string& script, ProbeAnswers* answers) {
   for (const auto& [reason, count] : answers->refusals)
     refusals.push_back({{"reason", reason}, {"count", count}});
   Json tables = Json::array();
-  for (report::ProbeTable& table : answers->tables) {
-    report::SortProbeRows(&table);
+  for (report::ProbeTable& table : answers->tables.Take()) {
+    table.is_at_least |= table.rows.size() > report::ProbeResult::kMaxRows;
     // Rows that no client sends, a sum of many clients need not show.
     if (table.rows.size() > report::ProbeResult::kMaxRows) table.rows.resize(report::ProbeResult::kMaxRows);
     tables.push_back(Json::parse(report::ProbeTableJson(table), nullptr, /*allow_exceptions=*/false));
@@ -106,7 +141,7 @@ Json DetailsJson(const std::string& script, ProbeAnswers* answers) {
 }  // namespace
 
 Result<Json> ProbeQueries::List(const QueryString& query) const {
-  const auto answers = LAGWATCH_TRY(ReadAnswers(store_, query, 0));
+  const auto answers = LAGWATCH_TRY(ReadHeaders(store_, query));
   std::vector<std::pair<int64_t, Json>> scripts;
   for (const auto& [script, of_script] : answers)
     scripts.emplace_back(of_script.newest_wall_ms, HeaderJson(script, of_script));
@@ -123,15 +158,11 @@ Response ProbeQueries::Get(std::string_view script, const QueryString& query) co
   const std::string format = query.Get("format");
   if (!format.empty() && format != "json" && format != "collapsed")
     return ErrorResponse(Status(StatusCode::kInvalid, "format must be json or collapsed"));
-  auto answers = ReadAnswers(store_, query, static_cast<int64_t>(report::KeyOfScript(script)));
+  auto answers = ReadAnswers(store_, query, script);
   if (!answers.ok()) return ErrorResponse(answers.status());
-  const auto found = answers->find(std::string(script));
-  if (found == answers->end())
-    return ErrorResponse(Status(StatusCode::kNotFound, "no client has answered about this script"));
-  if (format != "collapsed") return {200, JsonText(DetailsJson(found->first, &found->second))};
-  for (report::ProbeTable& table : found->second.tables) report::SortProbeRows(&table);
+  if (format != "collapsed") return {200, JsonText(DetailsJson(std::string(script), &*answers))};
   return {.status = 200,
-          .body = report::FoldedProbeStacks(found->second.tables),
+          .body = report::FoldedProbeStacks(answers->tables.Take()),
           .content_type = "text/plain; charset=utf-8"};
 }
 

@@ -110,8 +110,13 @@ bool RaiseTo(Word& word, uint64_t number) {
 
 bool AddNumber(Word& word, uint64_t value, uint64_t weight, bool is_float) {
   if (is_float) return AddFloatTo(word, value, weight);
-  word.fetch_add(value * weight, kRelaxed);
-  return true;
+  int64_t added = 0;
+  int64_t sum = 0;
+  if (__builtin_mul_overflow(static_cast<int64_t>(value), static_cast<int64_t>(weight), &added)) return false;
+  const uint64_t before = word.fetch_add(static_cast<uint64_t>(added), kRelaxed);
+  if (!__builtin_add_overflow(static_cast<int64_t>(before), added, &sum)) return true;
+  word.fetch_sub(static_cast<uint64_t>(added), kRelaxed);  // left out, in place of a sum with another sign
+  return false;
 }
 
 size_t BucketOf(const AggregateTable& table, int64_t value) {

@@ -33,7 +33,7 @@ struct ProbeStats {
   uint64_t lost = 0;     // of these, those that no other hit counts for: what is shown is at least so much
   uint64_t faulted = 0;
   uint64_t dropped_records = 0;  // no room, or over the output limit
-  uint64_t dropped_keys = 0;     // no cell left
+  uint64_t dropped_keys = 0;     // no cell left, or a sum out of its range
   uint64_t dropped_stacks = 0;
   bool is_off = false;  // turned off by its budget
 };

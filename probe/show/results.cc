@@ -91,6 +91,14 @@ uint64_t FromOrdered(uint64_t ordered, bool is_float) {
   return is_float && (ordered & sign) == 0 ? ~ordered : ordered ^ sign;
 }
 
+// The nearest number that there is.
+uint64_t SumOfNumbers(uint64_t one, uint64_t other) {
+  int64_t sum = 0;
+  if (!__builtin_add_overflow(static_cast<int64_t>(one), static_cast<int64_t>(other), &sum))
+    return static_cast<uint64_t>(sum);
+  return static_cast<uint64_t>(static_cast<int64_t>(one) < 0 ? INT64_MIN : INT64_MAX);
+}
+
 // Adds the words of a cell to those of the same key. All are sums but minima and maxima, which are kept so
 // that the larger one counts.
 void AddWords(const Aggregate& aggregate, const uint64_t* words, std::vector<uint64_t>* total) {
@@ -102,7 +110,7 @@ void AddWords(const Aggregate& aggregate, const uint64_t* words, std::vector<uin
     } else if (is_float && i == 0) {
       sum = std::bit_cast<uint64_t>(std::bit_cast<double>(sum) + std::bit_cast<double>(words[i]));
     } else {
-      sum += words[i];
+      sum = SumOfNumbers(sum, words[i]);
     }
   }
 }

@@ -48,6 +48,8 @@ class ConfigFetcher {
   // Takes the version in an upload's answer, 0 without one. It is not signed: it only makes the next fetch
   // earlier, once for each version.
   void NoteVersion(uint64_t version, int64_t now_wall_ms);
+  // The next fetch comes as early as it may, unless fetches fail.
+  void FetchSoon() { is_asked_for_ = true; }
 
  private:
   void Fetch(int64_t now_wall_ms);

@@ -4,7 +4,6 @@
 #include <algorithm>
 #include <array>
 #include <cmath>
-#include <map>
 #include <nlohmann/json.hpp>
 #include <stdexcept>
 #include <utility>
@@ -21,17 +20,16 @@ constexpr std::array<std::string_view, 6> kTableKinds = {"count", "sum", "min", 
 constexpr size_t kMaxNameBytes = 512;
 constexpr size_t kMaxKeyBytes = 32 * 1024;  // of a part, as JSON
 constexpr size_t kMaxDepth = 12;
-constexpr size_t kMaxBuckets = 256;
 
 std::string DumpOf(const ProbeJson& json) {
   return json.dump(-1, ' ', false, ProbeJson::error_handler_t::replace);
 }
 
-ProbeJson NumberJson(double number) {
+ProbeJson NumberJson(std::optional<double> number) {
   constexpr double kWhole = 9e15;
-  if (!std::isfinite(number)) return nullptr;
-  if (std::abs(number) < kWhole && number == std::trunc(number)) return static_cast<int64_t>(number);
-  return number;
+  if (!number || !std::isfinite(*number)) return nullptr;
+  if (std::abs(*number) < kWhole && *number == std::trunc(*number)) return static_cast<int64_t>(*number);
+  return *number;
 }
 
 ProbeJson RowJson(const ProbeTable& table, const ProbeRow& row) {
@@ -59,10 +57,26 @@ ProbeJson TableJson(const ProbeTable& table) {
 // Throws what is malformed, as nlohmann::json does.
 [[noreturn]] void Refuse(const std::string& why) { throw std::invalid_argument(why); }
 
-std::string TextOf(const ProbeJson& json, const char* name, size_t most = kMaxNameBytes) {
-  auto text = json.at(name).get<std::string>();
-  if (text.size() > most) Refuse(std::string(name) + " is too long");
+std::string ShortText(const ProbeJson& json, const std::string& name) {
+  auto text = json.get<std::string>();
+  if (text.size() > kMaxNameBytes) Refuse(name + " is too long");
   return text;
+}
+
+std::string TextOf(const ProbeJson& json, const char* name) { return ShortText(json.at(name), name); }
+
+uint64_t CountOf(const ProbeJson& json, const char* name) {
+  const ProbeJson& number = json.at(name);
+  if (!number.is_number_unsigned() || number.get<uint64_t>() > ProbeResult::kMaxCount)
+    Refuse(std::string(name) + " is no whole number from 0 to 2^53");
+  return number.get<uint64_t>();
+}
+
+const ProbeJson& ArrayOf(const ProbeJson& json, const char* name, size_t most) {
+  const ProbeJson& array = json.at(name);
+  if (!array.is_array()) Refuse(std::string(name) + " is no array");
+  if (array.size() > most) Refuse("there are too many " + std::string(name));
+  return array;
 }
 
 // A number, a text, null, or an array of texts.
@@ -76,18 +90,31 @@ std::string KeyPartOf(const ProbeJson& part) {
   return text;
 }
 
+std::optional<double> ValueOf(const ProbeJson& json) {
+  const auto value = json.find("value");
+  if (value == json.end() || value->is_null()) return std::nullopt;
+  if (!value->is_number() || !std::isfinite(value->get<double>())) Refuse("a value is no finite number");
+  return value->get<double>();
+}
+
+ProbeBucket BucketOf(const ProbeJson& json) {
+  ProbeBucket bucket{.from = std::nullopt, .count = CountOf(json, "count")};
+  const ProbeJson& from = json.at("from");
+  if (from.is_null()) return bucket;
+  const bool is_too_large = from.is_number_unsigned() && from.get<uint64_t>() > INT64_MAX;
+  if (!from.is_number_integer() || is_too_large) Refuse("a bucket begins at no whole number of 64 bits");
+  bucket.from = from.get<int64_t>();
+  return bucket;
+}
+
 ProbeRow RowOf(const ProbeTable& table, const ProbeJson& json) {
-  ProbeRow row{.count = json.at("count").get<uint64_t>()};
-  for (const ProbeJson& part : json.at("key")) row.key.push_back(KeyPartOf(part));
+  ProbeRow row{.count = CountOf(json, "count"), .value = ValueOf(json)};
+  for (const ProbeJson& part : ArrayOf(json, "key", ProbeResult::kMaxKeyParts))
+    row.key.push_back(KeyPartOf(part));
   if (row.key.size() != table.keys.size()) Refuse("a key has another number of parts than the table's");
-  if (json.contains("value") && !json["value"].is_null()) row.value = json["value"].get<double>();
   if (!json.contains("buckets")) return row;
-  if (json["buckets"].size() > kMaxBuckets) Refuse("a histogram has too many buckets");
-  for (const ProbeJson& bucket : json["buckets"]) {
-    ProbeBucket read{.from = std::nullopt, .count = bucket.at("count").get<uint64_t>()};
-    if (!bucket.at("from").is_null()) read.from = bucket["from"].get<int64_t>();
-    row.buckets.push_back(read);
-  }
+  for (const ProbeJson& bucket : ArrayOf(json, "buckets", ProbeResult::kMaxBuckets))
+    row.buckets.push_back(BucketOf(bucket));
   return row;
 }
 
@@ -99,27 +126,36 @@ ProbeTable TableOf(const ProbeJson& json) {
                    .keys = {},
                    .rows = {}};
   if (std::ranges::find(kTableKinds, table.kind) == kTableKinds.end()) Refuse("a table is of no known kind");
-  if (json.at("keys").size() > ProbeResult::kMaxKeyParts) Refuse("a table has too many keys");
-  for (const ProbeJson& key : json.at("keys")) table.keys.push_back(key.get<std::string>());
-  if (json.at("rows").size() > ProbeResult::kMaxRows) Refuse("a table has too many rows");
-  for (const ProbeJson& row : json.at("rows")) table.rows.push_back(RowOf(table, row));
+  for (const ProbeJson& key : ArrayOf(json, "keys", ProbeResult::kMaxKeyParts))
+    table.keys.push_back(ShortText(key, "a key's name"));
+  for (const ProbeJson& row : ArrayOf(json, "rows", ProbeResult::kMaxRows))
+    table.rows.push_back(RowOf(table, row));
   return table;
 }
 
-ProbeResult ResultOf(const ProbeJson& json) {
+ProbeResult HeaderOf(const ProbeJson& json) {
   ProbeResult result{.script = TextOf(json, "script"),
                      .name = TextOf(json, "name"),
                      .refusal = TextOf(json, "refusal"),
-                     .functions = json.at("functions").get<uint64_t>(),
-                     .hits = json.at("hits").get<uint64_t>(),
-                     .left_out = json.at("left_out").get<uint64_t>(),
-                     .missed = json.at("missed").get<uint64_t>(),
+                     .functions = CountOf(json, "functions"),
+                     .hits = CountOf(json, "hits"),
+                     .left_out = CountOf(json, "left_out"),
+                     .missed = CountOf(json, "missed"),
                      .is_off = json.at("is_off").get<bool>(),
                      .tables = {}};
   if (!IsScriptHash(result.script)) Refuse("script is no hash");
-  if (json.at("tables").size() > ProbeResult::kMaxTables) Refuse("it has too many tables");
-  for (const ProbeJson& table : json.at("tables")) result.tables.push_back(TableOf(table));
   return result;
+}
+
+ProbeResult ResultOf(const ProbeJson& json) {
+  ProbeResult result = HeaderOf(json);
+  for (const ProbeJson& table : ArrayOf(json, "tables", ProbeResult::kMaxTables))
+    result.tables.push_back(TableOf(table));
+  return result;
+}
+
+bool IsNotTheTables(int depth, ProbeJson::parse_event_t event, ProbeJson& parsed) {
+  return depth != 1 || event != ProbeJson::parse_event_t::key || parsed != "tables";
 }
 
 // Depth of arrays and objects in each other, by brackets outside of texts: an untrusted text must not use up
@@ -142,45 +178,19 @@ size_t DepthOf(std::string_view text) {
   return most;
 }
 
-void AddBuckets(const std::vector<ProbeBucket>& added, std::vector<ProbeBucket>* sums) {
-  for (const ProbeBucket& bucket : added) {
-    const auto place = std::ranges::lower_bound(*sums, bucket.from, {}, &ProbeBucket::from);
-    if (place != sums->end() && place->from == bucket.from)
-      place->count += bucket.count;
-    else
-      sums->insert(place, bucket);
+// Unpacks what `read` returns for the text. Errors: those of UnpackProbeResult().
+template <typename Read>
+base::Result<ProbeResult> Unpack(std::string_view packed, Read read) {
+  const std::string text = LAGWATCH_TRY(base::Gunzip(packed, ProbeResult::kMaxUnpackedBytes));
+  if (DepthOf(text) > kMaxDepth)
+    return base::Status(base::StatusCode::kTooLarge, "the result of a probe has too many levels");
+  try {
+    return read(text);
+  } catch (const ProbeJson::exception& error) {
+    return base::Status(base::StatusCode::kInvalid, std::string("the result of a probe: ") + error.what());
+  } catch (const std::invalid_argument& error) {
+    return base::Status(base::StatusCode::kInvalid, std::string("the result of a probe: ") + error.what());
   }
-}
-
-void AddRow(const std::string& kind, const ProbeRow& added, ProbeRow* sum) {
-  sum->count += added.count;
-  if (kind == "min")
-    sum->value = std::min(sum->value, added.value);
-  else if (kind == "max")
-    sum->value = std::max(sum->value, added.value);
-  else
-    sum->value += added.value;
-  AddBuckets(added.buckets, &sum->buckets);
-}
-
-void AddRows(const ProbeTable& added, ProbeTable* sum) {
-  std::map<std::vector<std::string>, size_t> places;
-  for (size_t i = 0; i < sum->rows.size(); ++i) places.emplace(sum->rows[i].key, i);
-  for (const ProbeRow& row : added.rows) {
-    const auto [place, is_new] = places.emplace(row.key, sum->rows.size());
-    if (is_new) {
-      sum->rows.push_back(row);
-      std::ranges::sort(sum->rows.back().buckets, {}, &ProbeBucket::from);
-    } else {
-      AddRow(sum->kind, row, &sum->rows[place->second]);
-    }
-  }
-}
-
-double WeightOfRow(const std::string& kind, const ProbeRow& row) {
-  if (kind == "count" || kind == "histogram") return static_cast<double>(row.count);
-  if (kind != "avg") return row.value;
-  return row.count == 0 ? 0 : row.value / static_cast<double>(row.count);
 }
 
 }  // namespace
@@ -200,42 +210,18 @@ std::string PackProbeResult(const ProbeResult& result) {
 }
 
 base::Result<ProbeResult> UnpackProbeResult(std::string_view packed) {
-  const std::string text = LAGWATCH_TRY(base::Gunzip(packed, ProbeResult::kMaxUnpackedBytes));
-  if (DepthOf(text) > kMaxDepth)
-    return base::Status(base::StatusCode::kTooLarge, "the result of a probe has too many levels");
-  try {
-    return ResultOf(ProbeJson::parse(text));
-  } catch (const ProbeJson::exception& error) {
-    return base::Status(base::StatusCode::kInvalid, std::string("the result of a probe: ") + error.what());
-  } catch (const std::invalid_argument& error) {
-    return base::Status(base::StatusCode::kInvalid, std::string("the result of a probe: ") + error.what());
-  }
+  return Unpack(packed, [](const std::string& text) { return ResultOf(ProbeJson::parse(text)); });
 }
 
-void AddProbeTables(const std::vector<ProbeTable>& added, std::vector<ProbeTable>* sums) {
-  for (const ProbeTable& table : added) {
-    const auto same = std::ranges::find_if(*sums, [&](const ProbeTable& each) {
-      return each.name == table.name && each.kind == table.kind && each.unit == table.unit &&
-             each.keys == table.keys;
-    });
-    ProbeTable* sum = same == sums->end() ? nullptr : &*same;
-    if (sum == nullptr) {
-      sums->push_back(table);
-      sums->back().rows.clear();
-      sum = &sums->back();
-    }
-    sum->is_at_least |= table.is_at_least;
-    AddRows(table, sum);
-  }
+base::Result<ProbeResult> UnpackProbeHeader(std::string_view packed) {
+  return Unpack(packed,
+                [](const std::string& text) { return HeaderOf(ProbeJson::parse(text, IsNotTheTables)); });
 }
 
-void SortProbeRows(ProbeTable* table) {
-  const bool is_minimum = table->kind == "min";
-  std::ranges::stable_sort(table->rows, [&](const ProbeRow& one, const ProbeRow& other) {
-    const double weight = WeightOfRow(table->kind, one);
-    const double other_weight = WeightOfRow(table->kind, other);
-    return is_minimum ? weight < other_weight : weight > other_weight;
-  });
+std::optional<double> NumberOfRow(const std::string& kind, const ProbeRow& row) {
+  if (kind == "count" || kind == "histogram") return static_cast<double>(row.count);
+  if (kind != "avg" || !row.value) return row.value;
+  return row.count == 0 ? std::nullopt : std::optional(*row.value / static_cast<double>(row.count));
 }
 
 std::string FoldedProbeStacks(const std::vector<ProbeTable>& tables) {
@@ -244,7 +230,8 @@ std::string FoldedProbeStacks(const std::vector<ProbeTable>& tables) {
     for (const ProbeRow& row : table.rows) {
       const auto stack =
           std::ranges::find_if(row.key, [](const std::string& part) { return part.starts_with('['); });
-      if (stack == row.key.end()) continue;
+      const auto number = NumberOfRow(table.kind, row);
+      if (stack == row.key.end() || !number) continue;
       std::string line;
       const ProbeJson frames = ProbeJson::parse(*stack, nullptr, false);
       for (auto frame = frames.rbegin(); frame != frames.rend(); ++frame) {
@@ -253,8 +240,7 @@ std::string FoldedProbeStacks(const std::vector<ProbeTable>& tables) {
         std::ranges::replace(name, '\n', ' ');
         line += (line.empty() ? "" : ";") + name;
       }
-      lines += (line.empty() ? "(no stack)" : line) + ' ' + DumpOf(NumberJson(WeightOfRow(table.kind, row))) +
-               '\n';
+      lines += (line.empty() ? "(no stack)" : line) + ' ' + DumpOf(NumberJson(number)) + '\n';
     }
   }
   return lines;

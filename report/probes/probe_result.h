@@ -25,8 +25,9 @@ struct ProbeRow {
   // The parts of the key, each as JSON: a number, a text, null (it could not be read), or an array of the
   // functions of a stack, the innermost first.
   std::vector<std::string> key{};
-  uint64_t count = 0;                  // of counts, averages and histograms
-  double value = 0;                    // of sums, minima and maxima; of averages the sum
+  uint64_t count = 0;  // of counts, averages and histograms
+  // Of sums, minima and maxima; of averages the sum. None: it is no finite number.
+  std::optional<double> value{};
   std::vector<ProbeBucket> buckets{};  // of histograms, those that have something
 
   bool operator==(const ProbeRow&) const = default;
@@ -47,6 +48,8 @@ struct ProbeResult {
   static constexpr size_t kMaxTables = 64;
   static constexpr size_t kMaxKeyParts = 16;
   static constexpr size_t kMaxRows = 1'000;  // of a table
+  static constexpr size_t kMaxBuckets = 256;
+  static constexpr uint64_t kMaxCount = uint64_t{1} << 53;  // up to here all of JSON's numbers are exact
   static constexpr size_t kMaxUnpackedBytes = 4 << 20;
 
   std::string script = {};   // HashOfScript()
@@ -66,11 +69,11 @@ struct ProbeResult {
 std::string PackProbeResult(const ProbeResult& result);
 // Errors: kInvalid if it is malformed; kTooLarge over a limit.
 base::Result<ProbeResult> UnpackProbeResult(std::string_view packed);
+// All but its tables, which are not looked at and take no memory.
+base::Result<ProbeResult> UnpackProbeHeader(std::string_view packed);
 
-// Adds the rows of `added` to `sums`, table by table: tables of the same name, kind and keys are one.
-void AddProbeTables(const std::vector<ProbeTable>& added, std::vector<ProbeTable>* sums);
-// The largest first; of minima the smallest.
-void SortProbeRows(ProbeTable* table);
+// The number that a row is about: the count, the sum, the average. None: it has none.
+std::optional<double> NumberOfRow(const std::string& kind, const ProbeRow& row);
 
 // "outermost;…;innermost COUNT" a line, for flame graphs, of the tables that have stacks in their keys.
 std::string FoldedProbeStacks(const std::vector<ProbeTable>& tables);

@@ -15,6 +15,15 @@ namespace {
 // In the document, so that nothing else that the same key signed can be taken for a list.
 constexpr char kKindOfList[] = "lagwatch probe scripts";
 
+bool IsUtf8(const std::string& text) {
+  try {
+    static_cast<void>(nlohmann::json(text).dump());
+    return true;
+  } catch (const nlohmann::json::type_error&) {
+    return false;
+  }
+}
+
 base::Status CheckScript(const AllowedScript& script) {
   using Allowlist = ScriptAllowlist;
   const bool is_named = !script.name.empty() && script.name.size() <= Allowlist::kMaxNameBytes;
@@ -24,6 +33,8 @@ base::Status CheckScript(const AllowedScript& script) {
   if (script.text.empty() || script.text.size() > Allowlist::kMaxTextBytes)
     return {base::StatusCode::kInvalid, "the script " + script.name + " does not have 1 to " +
                                             std::to_string(Allowlist::kMaxTextBytes) + " bytes"};
+  if (!IsUtf8(script.name) || !IsUtf8(script.text))
+    return {base::StatusCode::kInvalid, "the script " + script.name + " is not UTF-8"};
   return {};
 }
 
@@ -90,7 +101,7 @@ base::Result<std::string> ScriptAllowlist::DocumentOf(const std::vector<AllowedS
     return base::Status(base::StatusCode::kInvalid,
                         "a list has " + std::to_string(kMaxScripts) + " scripts at most");
   const nlohmann::json document{{"kind", kKindOfList}, {"scripts", std::move(items)}};
-  return document.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace);
+  return document.dump();
 }
 
 const AllowedScript* ScriptAllowlist::Find(std::string_view hash) const {

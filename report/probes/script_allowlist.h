@@ -36,8 +36,8 @@ class ScriptAllowlist {
   // Errors: kUnauthorized if the key's owner did not sign `envelope`; kInvalid if it is malformed, or if the
   // hash beside a script is not the script's.
   static base::Result<ScriptAllowlist> Open(std::string_view envelope, const PublicKey& key);
-  // The document to sign. Errors: kInvalid for a name or text that is empty or too long, or a name that is
-  // there twice.
+  // The document to sign. Errors: kInvalid for a name or text that is empty, too long or not UTF-8, or a
+  // name that is there twice. Open() refuses one that is too long as a whole.
   static base::Result<std::string> DocumentOf(const std::vector<AllowedScript>& scripts);
 
   const std::vector<AllowedScript>& scripts() const { return scripts_; }

@@ -58,6 +58,16 @@ TEST(Interpreter, NothingOfArithmeticTraps) {
   EXPECT_EQ(to_int.Total(0, 1), 1u);  // as 0
 }
 
+TEST(Interpreter, ASumEndsWhereItsNumbersDo) {
+  ArmedScript armed("budget 10% 10000000/s f { sum(arg0); avg(arg0) }");
+  constexpr uint64_t kQuarter = uint64_t{1} << 62;
+  for (const uint64_t added : {kQuarter, kQuarter, uint64_t{5}}) armed.Run({added});
+  EXPECT_EQ(armed.Total(0), kQuarter + 5);
+  EXPECT_EQ(armed.Total(1), kQuarter + 5);
+  EXPECT_EQ(armed.Total(1, 1), 2u);
+  EXPECT_EQ(armed.state().Stats().dropped_keys, 2u);
+}
+
 TEST(Interpreter, FloatsAreSummedAsFloats) {
   ArmedScript armed("f(double a, float b) { sum(a * 2); max(a); min(a); avg(a) }");
   EXPECT_EQ(armed.Run(), HitEnd::kDone);

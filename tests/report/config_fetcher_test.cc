@@ -133,5 +133,17 @@ TEST_F(ConfigFetcherTest, AsksWhenAnUploadTellsOfAnotherVersionOnceForEach) {
   EXPECT_EQ(fetches(), 3u);
 }
 
+TEST_F(ConfigFetcherTest, FetchesSoonerIfItIsWanted) {
+  source_.answer = {.kind = ConfigKind::kDocument, .envelope = signer_.Envelope(7), .etag = {}};
+  PollAt(0);
+  fetcher_.FetchSoon();
+  PollAt(59'000);
+  EXPECT_EQ(fetches(), 1u);
+  PollAt(60'000);
+  EXPECT_EQ(fetches(), 2u);
+  PollAt(200'000);
+  EXPECT_EQ(fetches(), 2u);
+}
+
 }  // namespace
 }  // namespace lagwatch::report

@@ -45,6 +45,7 @@ class FleetProber {
   void Step();
   // The program has ended: writes what was counted.
   void Finish();
+  bool is_running() const { return run_ != nullptr; }
 
  private:
   bool IsMeant(const report::ProbeRequest& request, const report::RemoteConfig& config) const;

@@ -2,9 +2,14 @@
 #include "tools/fleet/fleet_run.h"
 
 #include <algorithm>
+#include <cerrno>
+#include <cmath>
+#include <csignal>
 #include <iterator>
 #include <string>
+#include <string_view>
 #include <utility>
+#include <vector>
 
 #include "probe/program.h"
 #include "probe/show/value_text.h"
@@ -16,6 +21,19 @@ namespace lagwatch::tools {
 namespace {
 
 constexpr size_t kMostNameBytes = 250;  // of a function, a table and a key
+
+base::Status MayOnlyCount() {
+  return {base::StatusCode::kInvalid,
+          "a script for a fleet may only count: print, dump, trace and arm are for consoles"};
+}
+
+bool CountsOnly(const std::vector<probe::Action>& actions) {
+  using Kind = probe::Action::Kind;
+  return std::ranges::all_of(actions, [](const probe::Action& action) {
+    return action.kind != Kind::kPrint && action.kind != Kind::kRequest && CountsOnly(action.actions) &&
+           CountsOnly(action.otherwise);
+  });
+}
 
 std::string Shortened(std::string text) {
   if (text.size() > kMostNameBytes) text.resize(kMostNameBytes);
@@ -48,14 +66,17 @@ std::string KeyPartOf(const probe::Field& field, const probe::ResultValue& value
   };
   const bool is_text = field.shown == probe::Shown::kText && !value.is_unreadable;
   if (is_text) return probe::QuotedJson(scrubber.Text(value.text).view());
+  // A pointer; what a script calls a number by hex() is one.
+  if (field.shown == probe::Shown::kHex && !field.name.starts_with("hex("))
+    return probe::QuotedJson(value.number == 0 ? "0x0" : shown(value.number));
   return probe::ValueJson(field.shown, value, shown);
 }
 
 report::ProbeRow RowOf(const probe::Aggregate& aggregate, const probe::ResultRow& row,
                        const probe::AddressNamer& namer, const policies::Scrubber& scrubber) {
-  report::ProbeRow sent{
-      .count = row.count,
-      .value = aggregate.shown == probe::Shown::kFloat ? row.real : static_cast<double>(row.number)};
+  const double value = aggregate.shown == probe::Shown::kFloat ? row.real : static_cast<double>(row.number);
+  report::ProbeRow sent{.count = row.count};
+  if (!probe::CountsHits(aggregate.kind) && std::isfinite(value)) sent.value = value;
   for (size_t i = 0; i < row.key.size(); ++i)
     sent.key.push_back(KeyPartOf(aggregate.keys[i], row.key[i], namer, scrubber));
   for (size_t i = 0; i < row.buckets.size(); ++i) {
@@ -69,10 +90,30 @@ report::ProbeRow RowOf(const probe::Aggregate& aggregate, const probe::ResultRow
 
 }  // namespace
 
+std::string WithoutProcess(std::string reason) {
+  const auto replace_numbers = [&](std::string_view before, std::string_view replacement) {
+    for (size_t at = 0; (at = reason.find(before, at)) != std::string::npos; ++at) {
+      const size_t number = at + before.size();
+      size_t end = std::min(reason.find_first_not_of("0123456789", number), reason.size());
+      if (end == number) continue;
+      // Its name is the same for all programs of an app.
+      if (reason.compare(end, 2, " (") == 0) end = std::min(reason.find(')', end), reason.size() - 1) + 1;
+      reason.replace(at, end - at, replacement);
+    }
+  };
+  replace_numbers("process ", "the process");
+  for (const char* before : {"process: ", "watch ", "-CONT ", "/proc/"})
+    replace_numbers(before, std::string(before) + "PID");
+  return reason;
+}
+
 base::Status CheckCountsOnly(const probe::Program& program) {
-  if (program.prints.empty() && program.requests.empty()) return {};
-  return {base::StatusCode::kInvalid,
-          "a script for a fleet may only count: print, dump, trace and arm are for consoles"};
+  return program.prints.empty() && program.requests.empty() ? base::Status() : MayOnlyCount();
+}
+
+base::Status CheckCountsOnly(const probe::ScriptTree& script) {
+  const auto counts_only = [](const probe::ProbeTree& each) { return CountsOnly(each.actions); };
+  return std::ranges::all_of(script.probes, counts_only) ? base::Status() : MayOnlyCount();
 }
 
 report::ProbeTable FleetTableOf(const probe::Aggregate& aggregate, const probe::AggregateResult& result,
@@ -97,6 +138,15 @@ FleetRun::FleetRun(report::AllowedScript script, ServiceClient client, ProcessFu
     : script_(std::move(script)), client_(std::move(client)), functions_(std::move(functions)) {}
 
 base::Result<std::unique_ptr<FleetRun>> FleetRun::Arm(pid_t pid, const report::AllowedScript& script) {
+  auto run = TryArm(pid, script);
+  if (run.ok()) return run;
+  // It may have ended meanwhile: then no other reason is right.
+  const bool has_ended = kill(pid, 0) != 0 && errno == ESRCH;
+  return base::Status(run.status().code(),
+                      has_ended ? "the program has ended" : WithoutProcess(run.status().message()));
+}
+
+base::Result<std::unique_ptr<FleetRun>> FleetRun::TryArm(pid_t pid, const report::AllowedScript& script) {
   auto connected = ServiceClient::Connect(pid);
   if (!connected.ok())
     if (base::Status status = CheckCanAttach(pid); !status.ok()) return status;
@@ -179,8 +229,9 @@ report::ProbeResult FleetRun::Result(const policies::Scrubber& scrubber) {
                              .is_off = numbers_.is_off,
                              .tables = {}};
   view_->ForEachAggregate([&](const auto& aggregate, const auto& found, const auto& namer) {
-    if (result.tables.size() < report::ProbeResult::kMaxTables)
-      result.tables.push_back(FleetTableOf(aggregate, found, namer, scrubber));
+    if (result.tables.size() == report::ProbeResult::kMaxTables) return;
+    result.tables.push_back(FleetTableOf(aggregate, found, namer, scrubber));
+    result.tables.back().is_at_least |= numbers_.dropped_keys != 0;
   });
   return result;
 }

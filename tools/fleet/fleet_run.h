@@ -5,9 +5,11 @@
 #include <sys/types.h>
 
 #include <memory>
+#include <string>
 
 #include "base/status.h"
 #include "policies/scrubbing.h"
+#include "probe/language/tree.h"
 #include "report/probes/probe_result.h"
 #include "report/probes/script_allowlist.h"
 #include "tools/probe/probe_view.h"
@@ -19,10 +21,15 @@ namespace lagwatch::tools {
 // Errors: kInvalid for a script that does more than count: what it prints, dumps or traces stays with a
 // console.
 base::Status CheckCountsOnly(const probe::Program& program);
+base::Status CheckCountsOnly(const probe::ScriptTree& script);
 
-// A table as it is sent: texts of keys are scrubbed, and addresses without a name are left out.
+// A table as it is sent: texts of keys are scrubbed, and addresses without a name, of
+// code and of data, are left out.
 report::ProbeTable FleetTableOf(const probe::Aggregate& aggregate, const probe::AggregateResult& result,
                                 const probe::AddressNamer& namer, const policies::Scrubber& scrubber);
+
+// A reason without the numbers and names of processes, which differ from client to client.
+std::string WithoutProcess(std::string reason);
 
 class FleetRun {
  public:
@@ -42,6 +49,7 @@ class FleetRun {
   report::ProbeResult Result(const policies::Scrubber& scrubber);
 
  private:
+  static base::Result<std::unique_ptr<FleetRun>> TryArm(pid_t pid, const report::AllowedScript& script);
   FleetRun(report::AllowedScript script, ServiceClient client, ProcessFunctions functions);
 
   void Take(const sdk::ReadAnswer& answer);

@@ -20,6 +20,7 @@
 #include "report/config/secret_key.h"
 #include "report/probes/script_allowlist.h"
 #include "tools/commands.h"
+#include "tools/fleet/fleet_run.h"
 #include "tools/read/output.h"
 #include "tools/read/table.h"
 
@@ -67,6 +68,8 @@ base::Result<report::AllowedScript> ReadScriptFile(const std::string& file) {
                                .text = LAGWATCH_TRY(ReadWhole(file))};
   if (const auto parsed = probe::ParseScript(script.text); !parsed.ok())
     return base::Status(parsed.status().code(), file + ":" + parsed.status().message());
+  else if (base::Status status = CheckCountsOnly(*parsed); !status.ok())
+    return base::Status(status.code(), file + ": " + status.message());
   return script;
 }
 
@@ -76,7 +79,11 @@ base::Status Sign(const ListOptions& options) {
   std::vector<report::AllowedScript> scripts;
   for (const std::string& file : options.files) scripts.push_back(LAGWATCH_TRY(ReadScriptFile(file)));
   const std::string document = LAGWATCH_TRY(report::ScriptAllowlist::DocumentOf(scripts));
-  std::cout << LAGWATCH_TRY(key.Seal(document)) << "\n";
+  const std::string envelope = LAGWATCH_TRY(key.Seal(document));
+  // A list that no client can open is none.
+  const auto public_key = LAGWATCH_TRY(key.ToPublicKey());
+  if (const auto list = report::ScriptAllowlist::Open(envelope, public_key); !list.ok()) return list.status();
+  std::cout << envelope << "\n";
   return {};
 }
 

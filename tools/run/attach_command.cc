@@ -184,6 +184,8 @@ int Attach(AttachOptions attach) {
            "(see WatchdogSec= in systemd.service(5))\n";
     attach.config.soft_watchdog = 0;
   }
+  if (base::Status status = attach.fleet.CheckList(); !status.ok())
+    std::cerr << "lagwatch: " << status.message() << "\n";
   Options& options = attach.options;
   if (end->kind != AttachEnd::EndKind::kNone) BlockEndSignals();
   // Before it is stopped: then the kernel knows no more since when it sleeps.

@@ -118,6 +118,8 @@ int Run(RunOptions run, const TakeStoredConfig& take_stored_config) {
   sdk::NoteKeptCrashes(options.spool_directory);  // the program's start reports how its last run ended
   if (!options.endpoint.empty()) {
     options.app = app;
+    if (base::Status status = run.fleet.CheckList(); !status.ok() && !run.is_quiet)
+      std::cerr << "lagwatch: " << status.message() << "\n";
     base::Status status = StartSidecar(options, getpid(), run.fleet);
     if (!status.ok() && !run.is_quiet)
       std::cerr << "lagwatch: reports stay in " << options.spool_directory << ": " << status.message()

@@ -152,7 +152,7 @@ std::vector<std::string> UploadArguments(const Options& options, pid_t followed_
   add("--app", options.app);
   add("--app-version", options.app_version);
   add("--user", options.user);
-  if (!fleet.list_file.empty()) add("--fleet-probes", std::filesystem::absolute(fleet.list_file).string());
+  add("--fleet-probes", fleet.list_file);
   add("--fleet-probes-key", fleet.list_key);
   return arguments;
 }
@@ -179,7 +179,9 @@ base::Status StartHangLogBeside(const HangLog& log, pid_t followed_pid, int foll
 
 }  // namespace
 
-base::Status StartSidecar(const Options& options, pid_t followed_pid, const FleetFlags& fleet) {
+base::Status StartSidecar(const Options& options, pid_t followed_pid, FleetFlags fleet) {
+  // Now: the sidecar leaves this folder before it makes its arguments.
+  if (!fleet.list_file.empty()) fleet.list_file = std::filesystem::absolute(fleet.list_file).string();
   std::vector<std::string> environment = SidecarEnvironment();
   environment.push_back("LAGWATCH_KEY=" + options.key);  // not among the arguments, which all users can read
   if (!options.upload.user_proof.empty())

@@ -19,7 +19,7 @@ namespace lagwatch::tools {
 // terminal nor its files. It lives until the process `followed_pid`, whatever program that becomes, and those
 // that are followed have ended and the spool is sent (or a while has passed). Context: background; the
 // caller has no other threads.
-base::Status StartSidecar(const Options& options, pid_t followed_pid, const FleetFlags& fleet = {});
+base::Status StartSidecar(const Options& options, pid_t followed_pid, FleetFlags fleet = {});
 
 inline constexpr char kJournalSocket[] = "/run/systemd/journal/socket";
 inline constexpr char kNoJournal[] = "no journal listens on this machine (/run/systemd/journal/socket)";

@@ -10,6 +10,7 @@
 #include <string>
 #include <string_view>
 
+#include "base/process/env.h"
 #include "base/text.h"
 #include "policies/options/option_flag.h"
 #include "tools/commands.h"
@@ -107,6 +108,14 @@ base::Status FleetFlags::Check(const Options& options) const {
     return {base::StatusCode::kInvalid,
             "--fleet-probes needs --endpoint and --config-key: a collector asks by its config"};
   return {};
+}
+
+base::Status FleetFlags::CheckList() const {
+  std::string list;
+  const int error = list_file.empty() ? 0 : base::SystemEnv().ReadAll(list_file, &list);
+  if (error == 0) return {};
+  return base::IoError("--fleet-probes: until it can be read, no probe is run for a collector: " + list_file,
+                       error);
 }
 
 void AddFleetFlags(CLI::App* command, FleetFlags* values) {

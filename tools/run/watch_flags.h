@@ -35,6 +35,8 @@ struct FleetFlags {
 
   // Errors: kInvalid for one without the other, or without an endpoint and a config key in `options`.
   base::Status Check(const Options& options) const;
+  // Errors: kIo if the list cannot be read now. It is read again for each request.
+  base::Status CheckList() const;
 };
 // `values` must outlive parsing.
 void AddFleetFlags(CLI::App* command, FleetFlags* values);

@@ -72,6 +72,8 @@ void SendWhileRunning(sdk::UploadService* service, const UploadOptions& options)
   const int look_ms = options.fleet.list_file.empty() ? 2'000 : 500;
   while (poll(&followed, 1, prober ? look_ms : -1) <= 0) {
     if (prober) prober->Step();
+    // A request that is withdrawn ends its probe.
+    if (prober && prober->is_running()) service->FetchConfigSoon();
   }
   if (prober) prober->Finish();
   // Without a collision of numbers: the descriptor is of that process, and was opened by one that started it.

@@ -21,7 +21,10 @@ using Json = nlohmann::ordered_json;
 
 constexpr char kScript[] =
     "add_numbers(int a, int b) { calls: count by b; sum(a); histogram(a); who: count by stack }\n"
-    "handle_request(void* request, const char* tag) { tags: count by tag }\n";
+    "handle_request(void* request, const char* tag) {\n"
+    "  tags: count by tag; requests: count by request; numbers: count by hex(5)\n"
+    "}\n"
+    "scale_number(double number, float factor) { nans: min((number - number) / (number - number)) }\n";
 
 // Runs a command of `lagwatch` that ends by itself, and returns its output.
 std::string OutputOf(std::vector<std::string> arguments) {
@@ -144,7 +147,9 @@ class FleetProbes : public ::testing::Test {
 TEST_F(FleetProbes, CountInProgramsOfManyUsersAndAreAddedUp) {
   const std::string script = Sign(kScript);
   Ask({{{"script", script}, {"app", "shop"}, {"duration_s", 600}}});
-  Process* const one = Start("u-1", FleetFlags());
+  std::vector<std::string> relative = FleetFlags();
+  relative[1] = std::filesystem::relative(list_);
+  Process* const one = Start("u-1", relative);
   Process* const other = Start("u-2", FleetFlags());
   for (Process* const program : {one, other}) {
     ASSERT_TRUE(
@@ -153,6 +158,7 @@ TEST_F(FleetProbes, CountInProgramsOfManyUsersAndAreAddedUp) {
   Do(one, "add 10");
   Do(other, "add 20");
   Do(other, "request 4");
+  Do(other, "scale 1");
   End(one);
   End(other);
   const Json answers = Answers(script, 2);
@@ -165,6 +171,11 @@ TEST_F(FleetProbes, CountInProgramsOfManyUsersAndAreAddedUp) {
   EXPECT_EQ(TableOf(answers, "sum(a)")["rows"][0]["value"], 45 + 190);
   EXPECT_EQ(TableOf(answers, "tags")["rows"],
             Json::parse(R"([{"key": ["even"], "count": 2}, {"key": ["odd"], "count": 2}])"));
+  EXPECT_EQ(TableOf(answers, "requests")["rows"],
+            Json::parse(R"json([{"key": ["(unknown)"], "count": 4}])json"));
+  EXPECT_EQ(TableOf(answers, "numbers")["rows"], Json::parse(R"([{"key": ["0x5"], "count": 4}])"));
+  const Json nans = TableOf(answers, "nans");
+  EXPECT_EQ(nans["rows"][0]["value"], Json());
   // 0, 1, 2 to 3, 4 to 7, 8 to 15 and 16 to 31, of 0 to 9 and 0 to 19.
   EXPECT_EQ(TableOf(answers, "histogram(a)")["rows"][0]["buckets"],
             Json::parse(R"([{"from": 0, "count": 2}, {"from": 1, "count": 2}, {"from": 2, "count": 4},
@@ -172,6 +183,35 @@ TEST_F(FleetProbes, CountInProgramsOfManyUsersAndAreAddedUp) {
   EXPECT_THAT(Get("/v1/probes/" + script + "?format=collapsed").text, HasSubstr("main;"));
   EXPECT_EQ(Get("/v1/probes").json()[0]["script"], script);
   EXPECT_EQ(Get("/v1/traces").json(), Json::array());
+}
+
+TEST_F(FleetProbes, ListsAreOfScriptsThatClientsCanRun) {
+  const auto refusal = [&](const std::vector<std::string>& scripts) {
+    std::vector<std::string> arguments{LAGWATCH_PROGRAM, "probe-list", "--sign", signer_};
+    for (const std::string& script : scripts) {
+      arguments.push_back(directory_ / ("bad" + std::to_string(arguments.size()) + ".lwp"));
+      std::ofstream(arguments.back()) << script;
+    }
+    Process process(arguments);
+    EXPECT_EQ(process.Wait(), 2);
+    EXPECT_EQ(process.Output(), "");
+    return process.Errors();
+  };
+  EXPECT_THAT(refusal({"add_numbers { count }  # caf\xe9\n"}), HasSubstr("not UTF-8"));
+  EXPECT_THAT(refusal({"add_numbers(int a) { if (a > 1) { count } else { print(a) } }\n"}),
+              HasSubstr("may only count"));
+  const std::string long_script = "add_numbers { count }\n#" + std::string(60'000, 'x') + "\n";
+  EXPECT_THAT(refusal(std::vector<std::string>(6, long_script)), HasSubstr("over 256 KiB"));
+}
+
+TEST_F(FleetProbes, WarnAtTheStartOfAListThatCannotBeRead) {
+  Ask(Json::array());
+  Process program({LAGWATCH_PROGRAM, "run", "--spool", directory_ / "spool", "--endpoint",
+                   collector_.endpoint(), "--key", collector_.kKey, "--config-key", collector_.config_key(),
+                   "--fleet-probes", "nonexistent.json", "--fleet-probes-key", public_key_, "--",
+                   "/bin/true"});
+  EXPECT_EQ(program.Wait(), 0);
+  EXPECT_THAT(program.Errors(), HasSubstr("nonexistent.json"));
 }
 
 TEST_F(FleetProbes, EndWithTheirTimeAndRunOnlyInProgramsThatAreMeant) {
@@ -194,9 +234,9 @@ TEST_F(FleetProbes, EndWithTheirTimeAndRunOnlyInProgramsThatAreMeant) {
 
 TEST_F(FleetProbes, AreRefusedWithTheReason) {
   const std::string script = Sign(kScript);
-  const std::string printing = Sign("add_numbers(int a) { print(a) }\n", "printing");
+  const std::string missing = Sign("no_such_function { count }\n", "missing");
   const std::string unknown = std::string(64, 'e');
-  Ask({{{"script", script}}, {{"script", printing}}, {{"script", unknown}, {"app", "shop"}}});
+  Ask({{{"script", script}}, {{"script", missing}}, {{"script", unknown}, {"app", "shop"}}});
   const std::string other_key = FirstWordOf(OutputOf({"probe-list", "--new-key", directory_ / "other.key"}));
   struct Case {
     std::string user;
@@ -220,7 +260,10 @@ TEST_F(FleetProbes, AreRefusedWithTheReason) {
                                             HasSubstr("list of --fleet-probes is not used"),
                                             HasSubstr("list of --fleet-probes cannot be read"),
                                             HasSubstr("it has forbidden probes")));
-  EXPECT_THAT(Answers(printing, 4)["refusals"].dump(), HasSubstr("may only count"));
+  // Then equal reasons of many clients are one.
+  for (const std::string& reason : reasons)
+    EXPECT_EQ(reason.find_first_of("0123456789"), std::string::npos) << reason;
+  EXPECT_THAT(Answers(missing, 4)["refusals"].dump(), HasSubstr("no function 'no_such_function'"));
   const Json of_unknown = Answers(unknown, 4);
   EXPECT_EQ(of_unknown["name"], "");
   EXPECT_THAT(of_unknown["refusals"].dump(), HasSubstr("is not in the list"));
