@@ -27,7 +27,7 @@
 namespace lagwatch::tools {
 namespace {
 
-struct ListOptions {
+struct SignedListOptions {
   std::vector<std::string> files;
   std::string new_key_file;
   std::string signing_key_file;
@@ -73,7 +73,7 @@ base::Result<report::AllowedScript> ReadScriptFile(const std::string& file) {
   return script;
 }
 
-base::Status Sign(const ListOptions& options) {
+base::Status Sign(const SignedListOptions& options) {
   std::string secret = LAGWATCH_TRY(ReadWhole(options.signing_key_file));
   const auto key = LAGWATCH_TRY(report::SigningKey::Parse(base::Trimmed(secret)));
   std::vector<report::AllowedScript> scripts;
@@ -87,7 +87,7 @@ base::Status Sign(const ListOptions& options) {
   return {};
 }
 
-base::Status Show(const ListOptions& options) {
+base::Status Show(const SignedListOptions& options) {
   if (options.files.size() != 1)
     return {base::StatusCode::kInvalid, "give one list, or --sign KEYFILE and scripts"};
   const auto key = LAGWATCH_TRY(report::ParsePublicKey(options.public_key));
@@ -99,7 +99,7 @@ base::Status Show(const ListOptions& options) {
   return {};
 }
 
-int RunList(const ListOptions& options) {
+int RunList(const SignedListOptions& options) {
   base::Status status;
   if (!options.new_key_file.empty())
     status = CreateKey(options.new_key_file);
@@ -113,7 +113,7 @@ int RunList(const ListOptions& options) {
 }  // namespace
 
 void AddProbeListCommand(CLI::App* app, int* exit_code) {
-  auto options = std::make_shared<ListOptions>();
+  auto options = std::make_shared<SignedListOptions>();
   CLI::App* list = app->add_subcommand(
       "probe-list", "Make and show the signed list of probe scripts that a collector may ask for");
   list->footer(
