@@ -81,6 +81,7 @@ def main() -> None:
         server.wait()
     help_text = subprocess.check_output(["lagwatch", "probe", "--help"], env=environment, text=True)
     help_text += subprocess.check_output(["lagwatch", "run", "--help"], env=environment, text=True)
+    help_text += subprocess.check_output(["lagwatch", "probe-list", "--help"], env=environment, text=True)
     for option in set(re.findall(r"`(--[\w-]+)", text)):
         assert option in help_text, f"docs/probes.md tells of {option}, which there is not"
 
