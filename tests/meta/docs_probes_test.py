@@ -79,9 +79,8 @@ def main() -> None:
             requests.join()
         server.terminate()
         server.wait()
-    help_text = subprocess.check_output(["lagwatch", "probe", "--help"], env=environment, text=True)
-    help_text += subprocess.check_output(["lagwatch", "run", "--help"], env=environment, text=True)
-    help_text += subprocess.check_output(["lagwatch", "probe-list", "--help"], env=environment, text=True)
+    commands = [["lagwatch", "probe"], ["lagwatch", "run"], ["lagwatch", "probe-list"], ["lagwatch-collector"]]
+    help_text = "".join(subprocess.check_output([*command, "--help"], env=environment, text=True) for command in commands)
     for option in set(re.findall(r"`(--[\w-]+)", text)):
         assert option in help_text, f"docs/probes.md tells of {option}, which there is not"
 
