@@ -88,7 +88,7 @@ Result<std::map<std::string, ProbeAnswers>> ReadHeaders(StoredTraces* store, con
 Result<ProbeAnswers> ReadAnswers(StoredTraces* store, const QueryString& query, std::string_view script) {
   const Status none(StatusCode::kNotFound, "no client has answered about this script");
   const auto key = static_cast<int64_t>(report::KeyOfScript(script));
-  if (key == 0) return none;  // which stands for all scripts
+  if (key == 0) return none;  // a query with key 0 reads all scripts
   const auto stored = LAGWATCH_TRY(ReadResults(store, query, key));
   ProbeAnswers answers;
   size_t rows = 0;

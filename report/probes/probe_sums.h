@@ -21,8 +21,8 @@ class ProbeSums {
   static constexpr size_t kMaxRows = 10 * ProbeResult::kMaxRows;     // of a table
   static constexpr size_t kMaxBytes = size_t{64} << 20;              // of all rows
 
-  // Tables of the same name, kind, unit and keys are one, and so are their rows with the same key. A row
-  // whose value is no number adds nothing to its sum.
+  // Tables of the same name, kind, unit and keys are one, and so are their rows with the same key. Rows
+  // without a value leave the sum as it is.
   void Add(const std::vector<ProbeTable>& tables);
   // With the largest rows first; of minima the smallest. Nothing is left.
   std::vector<ProbeTable> Take();

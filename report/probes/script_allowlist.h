@@ -17,8 +17,8 @@ std::string HashOfScript(std::string_view text);
 // Whether `text` has the form of HashOfScript().
 bool IsScriptHash(std::string_view text);
 
-// The key of a script in stored records, where reports have their cause: the first 8 bytes of its hash. 0 for
-// what is no hash.
+// The key of a script in stored records, where reports have their cause: the first 8 bytes of its hash.
+// Returns 0 if `hash` is not 64 hexadecimal digits.
 uint64_t KeyOfScript(std::string_view hash);
 
 struct AllowedScript {

@@ -23,7 +23,7 @@ struct KernelHit {
   uint64_t int_args[6]{};  // rdi, rsi, rdx, rcx, r8, r9
   uint64_t results[2]{};   // rax, rdx
   uint64_t stack_pointer = 0;
-  uint64_t stack_word = 0;  // where that points to; 0 if it cannot be read
+  uint64_t stack_word = 0;  // at the stack pointer; 0 if the kernel could not read it
 };
 
 class KernelEvents {

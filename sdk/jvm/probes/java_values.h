@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Objects of Java as values of hits: a number and a text each. They are read by the JVM's own functions,
-// which can neither fault nor run code of the program's. Context: hot, a thread of the JVM, unless stated
-// otherwise.
+// Objects of Java as values of hits: a number and a text each. The JVM's own functions read
+// them: these cannot fault, and run no code of the program. Context: hot, a thread of the JVM, unless a
+// function says otherwise.
 #pragma once
 
 #include <jni.h>
